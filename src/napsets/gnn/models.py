@@ -20,21 +20,13 @@ from napsets.gnn.goals import Settings
 
 
 class Stack(nn.Module):
-    """Layers with batch normalisation, ReLU and dropout between them.
+    """Layers with batch normalisation, ReLU and dropout between them."""
 
-    Attributes
-    ----------
-    weighting : str
-        What the samplers store in the adjacency: ``ones``, or ``gcn`` for self-loops and 1 / √((dᵢ+1)(dⱼ+1)).
-    reads_graph : bool
-        Whether the model looks at edges at all.
-    aggregates_first : bool
-        Whether a layer gathers neighbours before it transforms them. The first layer can then read the features of
-        the whole graph where they lie, instead of a copy of those in the batch.
-    """
-
+    #: What the samplers store in the adjacency: ``ones``, or ``gcn`` for self-loops and 1 / √((dᵢ+1)(dⱼ+1)).
     weighting = "ones"
-    reads_graph = True
+    reads_graph = True  #: whether the model looks at edges at all
+    #: Whether a layer gathers neighbours before it transforms them. The first layer can then read the features of the
+    #: whole graph where they lie, instead of a copy of those in the batch.
     aggregates_first = False
 
     def __init__(self, num_features: int, num_classes: int, settings: Settings) -> None:

@@ -20,28 +20,15 @@ Prefer = Literal["even", "small"]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate of the choice, and its result.
+    """A candidate of the choice, and its result."""
 
-    Attributes
-    ----------
-    name : str
-        What it is, in words.
-    step : {"score", "localiser"}
-        Which of the two choices it belongs to.
-    value : float
-        Expected mean size of the sets (scores), or pinball loss (localisers): small is good.
-    difference, se : float
-        Its value less that of the plain one, and the standard error of that difference (paired).
-    chosen : bool
-        Whether it was.
-    """
-
-    name: str
-    step: str
-    value: float
+    name: str  #: what it is, in words
+    step: str  #: which of the two choices it belongs to
+    value: float  #: expected mean size of the sets (scores), or pinball loss (localisers): small is good
+    #: Its value less that of the plain one, and the standard error of that difference (paired).
     difference: float = 0.0
     se: float = 0.0
-    chosen: bool = False
+    chosen: bool = False  #: whether it was
 
 
 @dataclass(frozen=True, eq=False)

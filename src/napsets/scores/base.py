@@ -260,11 +260,8 @@ class BoundRows(Sealed, BoundLabels):
     @classmethod
     def from_parts(cls, described: dict[str, Any], arrays: dict[str, Any]) -> BoundRows:
         """Put together what `parts` gave, checking it."""
-        p, u = check_probabilities(arrays["probabilities"]), check_scores("u", arrays["u"])
-        if u.size != p.shape[0]:
-            raise InvalidInputError(f"`u` must have one entry per node, {p.shape[0]}; got {u.size}")
-        if u.size and not (u.min() >= 0 and u.max() <= 1):
-            raise InvalidInputError(f"`u` must lie in [0, 1]; got values from {u.min():g} to {u.max():g}")
+        p = check_probabilities(arrays["probabilities"])
+        u = check_scores("u", arrays["u"], size=p.shape[0], each="node")
         return cls(SCORES.rebuild("score", described["score"]), p, u)
 
 
@@ -355,6 +352,15 @@ def check_outputs(outputs: object, u: object) -> tuple[npt.NDArray[Any], FloatAr
             f"`outputs` must be a table of probabilities, shape (nodes, classes); got {rows.dtype}, shape {rows.shape}"
         )
     return rows, check_scores("u", u, size=rows.shape[0], each="node")
+
+
+def check_table_of(name: str, array: Any, shape: tuple[int, ...]) -> Any:
+    """Return finite numbers of a file that have a shape, or refuse them."""
+    if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
+        raise InvalidInputError(
+            f"`{name}` must be finite numbers of shape {shape}; got {array.dtype} of shape {array.shape}"
+        )
+    return array
 
 
 def check_reference(reference: object) -> Labelled:

@@ -66,22 +66,9 @@ _FEWEST_RECALIBRATED = 500
 class Evidence:
     """What is known of every node and label in addition to the model's own word, as logarithms of odds.
 
-    Takes O(edges × classes) time and O(nodes × classes) memory.
-
-    Parameters
-    ----------
-    outputs : numpy.ndarray
-        The model's probabilities.
-    graph : Graph
-        The graph.
-    reference : Labelled
-        Whose labels may be used for anything.
-    hops : int
-        How far labelled nodes may be that are counted: 0, 1 or 2.
-    wide : bool
-        Whether what random walks meet is evidence too.
-    learned : Learned, optional
-        What was learned from other reference labels; by default it is learned from these.
+    The reference labels may be used for anything; labelled nodes up to `hops` (0, 1 or 2) away are counted, and with
+    `wide` what random walks meet. What was `learned` from other reference labels may be passed. Takes O(edges ×
+    classes) time and O(nodes × classes) memory.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray, Sealed, sealed
 from napsets.errors import InvalidInputError
-from napsets.scores.base import Labelled
+from napsets.scores.base import Labelled, check_table_of
 
 #: κ of each kind of evidence: this many labels weigh as much as the shares of labels in general.
 PRIOR = {"near": 2.0, "far": 1.0, "alike": 10.0, "wide": 0.3}
@@ -54,11 +54,8 @@ class Exponents:
     def explain(self, shares: FloatArray | None = None) -> str:
         """Say in one line what a labelled neighbour does to the odds of its label.
 
-        Parameters
-        ----------
-        shares : array, optional
-            The shares of labels: the label meant is then as frequent as that of a node drawn at random is on average.
-            By default, a label that a tenth of the nodes have.
+        With the `shares` of labels, the label meant is as frequent as that of a node drawn at random is on average; by
+        default, a tenth of the nodes have it.
         """
         share = 0.1 if shares is None else float((np.asarray(shares) ** 2).sum())
         prior = PRIOR["near"]
@@ -97,18 +94,13 @@ class Learned(Sealed):
         if shares is None or table is None:
             counts = np.bincount(reference.labels, minlength=classes) + 1.0
             shares, table = counts / counts.sum(), alike_table(p, reference)
-        for name, array, shape in (("label_shares", shares, (classes,)), ("alike_table", table, (classes, classes))):
-            if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all() or array.min() < 0:
-                raise InvalidInputError(f"`{name}` must be numbers from 0 of shape {shape}; got shape {array.shape}")
-        if shares.min() <= 0:
+        if check_table_of("label_shares", shares, (classes,)).min() <= 0:
             raise InvalidInputError("`label_shares` must be positive")
-        recalibration, shape = arrays.get("recalibration"), (2 * classes + 2, classes)
-        if recalibration is not None and (
-            recalibration.shape != shape or recalibration.dtype != np.float64 or not np.isfinite(recalibration).all()
-        ):
-            raise InvalidInputError(
-                f"`recalibration` must be finite numbers of shape {shape}; got shape {recalibration.shape}"
-            )
+        if check_table_of("alike_table", table, (classes, classes)).min() < 0:
+            raise InvalidInputError("`alike_table` must be numbers from 0; some are less")
+        recalibration = arrays.get("recalibration")
+        if recalibration is not None:
+            check_table_of("recalibration", recalibration, (2 * classes + 2, classes))
         return cls(Exponents(**named), shares, table, recalibration)
 
 

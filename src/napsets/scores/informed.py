@@ -55,6 +55,7 @@ from napsets.scores.base import (
     bind,
     check_around,
     check_reference,
+    check_table_of,
     known_labels,
     make_score,
 )
@@ -86,14 +87,8 @@ class InformedScore(ABC, Generic[BoundT]):
     ) -> tuple[BoundT, BoundT]:
         """Return the score with the evidence of the reference alone, and with that of a bag of other labels too.
 
-        Parameters
-        ----------
-        outputs, u, graph, reference
-            As in `bind`.
-        bag : Labelled, optional
-            Other nodes whose labels are evidence, but from which nothing is learned; without, both scores are the same.
-        learned : Learned or numpy.ndarray, optional
-            What was learned before; by default the reference teaches.
+        From the labels of the bag nothing is learned; without a bag, both scores are the same. What was `learned`
+        before may be passed; by default the reference teaches.
         """
 
 
@@ -290,16 +285,11 @@ class BoundInformed(Sealed, BoundAround):
         if "bag_nodes" not in arrays:
             return cls(inner, outputs, learned, reference)
         labelled = _labelled("bag", arrays, size, classes)
-        tables: list[Any] = []
-        for name in ("bag_fixed", "bag_near", "bag_far"):
-            table, shape = arrays[name], (labelled.nodes.size, classes)
-            if table.shape != shape or table.dtype != np.float64 or not np.isfinite(table).all():
-                raise InvalidInputError(
-                    f"`{name}` must be finite numbers of shape {shape}; got {table.dtype} of shape {table.shape}"
-                )
-            tables.append(table)
+        shape = labelled.nodes.size, classes
+        names = ("bag_fixed", "bag_near", "bag_far")
+        fixed, near, far = (check_table_of(name, arrays[name], shape) for name in names)
         crowded = check_index("bag_crowded", arrays["bag_crowded"], size, unique=True)
-        return cls(inner, outputs, learned, reference, Bag(labelled, tables[0], tables[1], tables[2], crowded))
+        return cls(inner, outputs, learned, reference, Bag(labelled, fixed, near, far, crowded))
 
 
 def _labelled(name: str, arrays: dict[str, Any], size: int, classes: int) -> Labelled:

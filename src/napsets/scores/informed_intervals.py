@@ -26,7 +26,7 @@ from napsets.checks.values import check_count, check_share, plain
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals
-from napsets.scores.base import BOUND, SCORES, Labelled, check_around, check_reference, make_score
+from napsets.scores.base import BOUND, SCORES, Labelled, check_around, check_reference, check_table_of, make_score
 from napsets.scores.evidence import CROWD, sums_over_way_back
 from napsets.scores.informed import InformedScore
 from napsets.scores.residuals import CQR, BoundIntervals, IntervalScore
@@ -182,12 +182,8 @@ class BoundInformedIntervals(BoundIntervals):
         informed = cls(plain.score, plain.outputs, model, coefficients, _labelled("evidence", arrays, rows))
         if "bag_nodes" not in arrays:
             return informed
-        labelled, sums = _labelled("bag", arrays, rows), as_array("bag_sums", arrays["bag_sums"])
-        shape = labelled.nodes.size, informed.hops, 2
-        if sums.shape != shape or sums.dtype != np.float64 or not np.isfinite(sums).all():
-            raise InvalidInputError(
-                f"`bag_sums` must be finite numbers of shape {shape}; got {sums.dtype} of shape {sums.shape}"
-            )
+        labelled = _labelled("bag", arrays, rows)
+        sums = check_table_of("bag_sums", arrays["bag_sums"], (labelled.nodes.size, informed.hops, 2))
         crowded = check_index("bag_crowded", arrays["bag_crowded"], rows, unique=True)
         return replace(informed, bag=ResidualBag(labelled, sums, crowded))
 

@@ -136,17 +136,17 @@ def tables(rows: Sequence[Row]) -> list[Table]:
     return [*orders, _late_table(rows), _small_table(rows), *(_short_table(order) for order in orders)]
 
 
+def _entries(row: Row, names: str) -> list[Entry]:
+    """Return some columns of a row, shares of sets in per cent."""
+    digits = {"full_rate": 1, "seen_share": 0}
+    return [percent(row[name], digits[name]) if name in digits else row[name] for name in names.split()]
+
+
 def _order_table(rows: Sequence[Row], order: str) -> Table:
-    lines: list[list[Entry]] = [
+    shown = "dataset strategy coverage worst_window mean_size full_rate coverage_alarm exchangeability_alarm"
+    lines = [
         [
-            row["dataset"],
-            row["strategy"],
-            row["coverage"],
-            row["worst_window"],
-            row["mean_size"],
-            percent(row["full_rate"]),
-            row["coverage_alarm"],
-            row["exchangeability_alarm"],
+            *_entries(row, shown),
             f"{row['coverage_low']:.3f}–{row['coverage_high']:.3f}",
             f"{row['coverage_evidence']:.1f}, {row['exchangeability_evidence']:.1f}",
         ]
@@ -168,16 +168,8 @@ def _late_table(rows: Sequence[Row]) -> Table:
     """Return coverage and size with labels that come at once, and late."""
     wanted = [row for row in rows if row["order"] == "time" and row["labelled"] == "all"]
     strategies = {row["strategy"] for row in wanted if row["delay"]}
-    lines: list[list[Entry]] = [
-        [
-            row["dataset"],
-            row["strategy"],
-            row["delay"],
-            row["coverage"],
-            row["worst_window"],
-            row["mean_size"],
-            percent(row["full_rate"]),
-        ]
+    lines = [
+        _entries(row, "dataset strategy delay coverage worst_window mean_size full_rate")
         for row in sorted(wanted, key=lambda row: (_graphs(rows).index(row["dataset"]), row["strategy"], row["delay"]))
         if row["strategy"] in strategies
     ]
@@ -188,19 +180,8 @@ def _late_table(rows: Sequence[Row]) -> Table:
 
 def _small_table(rows: Sequence[Row]) -> Table:
     """Return what is seen and what is true where only small sets get labels."""
-    lines: list[list[Entry]] = [
-        [
-            row["dataset"],
-            row["strategy"],
-            percent(row["seen_share"], 0),
-            row["seen_coverage"],
-            row["coverage"],
-            row["mean_size"],
-            row["coverage_alarm"],
-        ]
-        for row in rows
-        if row["labelled"] == "small"
-    ]
+    shown = "dataset strategy seen_share seen_coverage coverage mean_size coverage_alarm"
+    lines = [_entries(row, shown) for row in rows if row["labelled"] == "small"]
     heads = ["graph", "strategy", "labelled", "coverage seen", "coverage of all", "size", "coverage alarm"]
     title = "Only sets of at most two labels get their label, in the order of time"
     return Table("drift-small", title, heads, lines, {"size": 2}, for_screen=False)

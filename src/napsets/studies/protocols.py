@@ -112,19 +112,12 @@ def load_dataset(name: str, seed: int, root: str | os.PathLike[str] = "data") ->
 
 
 def reddit2_like(seed: int = 0, *, num_nodes: int = 58_000, mean_degree: float = 120.0) -> NodeDataset:
-    """Return a graph like Reddit2, with a quarter of its nodes.
+    """Return a graph like Reddit2, with a quarter of its nodes; the seed draws everything.
 
     Like Reddit2 it has 41 classes, a node homophily of 0.8 and two thirds of the nodes for training. In a plain block
-    model neighbours betray a node's class with certainty. Here some nodes stray: in each block a share of them, from
-    0 in the first to 14 % in the last, has a class drawn at random, so that classes are harder to tell in some
-    parts of the graph than in others, and a network is right as often as on Reddit2.
-
-    Parameters
-    ----------
-    seed : int
-        Draws everything.
-    num_nodes, mean_degree
-        As in `dcsbm_graph`.
+    model neighbours betray a node's class with certainty. Here some nodes stray: in each block a share of them, from 0
+    in the first to 14 % in the last, has a class drawn at random, so that classes are harder to tell in some parts of
+    the graph than in others, and a network is right as often as on Reddit2.
     """
     num_classes, num_features = 41, 64
     graph, blocks = dcsbm_graph(num_nodes, mean_degree, num_classes, homophily=0.967, seed=seed)
