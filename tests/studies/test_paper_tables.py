@@ -14,9 +14,8 @@ from napsets.levels import hits_law
 from napsets.quantile import weighted_quantile
 from napsets.studies import METHODS, MODELS, QUICK, CoverageCell, RowStore
 from napsets.studies.paper import figures_of, sentences_of, tables_of
-from napsets.studies.paper_claims import claims_table, judge, paragraph
-from napsets.studies.paper_tables import CORRECTED, PRINTED, median_band, printed
-from napsets.studies.protocols import PAPER_DATASETS
+from napsets.studies.paper_tables import claims_table, judge, median_band, paragraph
+from napsets.studies.protocols import CORRECTED, PAPER_DATASETS, PRINTED, printed
 from napsets.studies.tables import FORMATS, Spread, Table, write_figures, write_tables
 
 from .conftest import drawn_coverage_law

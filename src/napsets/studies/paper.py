@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from napsets.checks.names import choose
 from napsets.studies.block_model import BlockCell, BlockGrid, block_figures, block_paragraph, block_tables
 from napsets.studies.coverage import INFERENCES, MODELS, PROTOCOLS, CoverageCell, DatasetCell
-from napsets.studies.paper_claims import claims_table, paragraph
-from napsets.studies.paper_tables import ablation, ablation_figure, accuracy, metric, table1
+from napsets.studies.paper_tables import ablation, ablation_figure, accuracy, claims_table, metric, paragraph, table1
 from napsets.studies.protocols import CUTOFF_HOPS, METHODS, PAPER_DATASETS, SETUPS, setup_of
 from napsets.studies.study import Cell, Findings, Page, Row, Study, narrowed
 from napsets.studies.tables import Table, join_page

@@ -1,4 +1,4 @@
-"""The paper's experiment: what it fixed for each dataset, and who calibrates whom (`strict`, `as-published`).
+"""The paper's experiment: what it fixed for each dataset, what it printed, and who calibrates whom.
 
 To add a dataset, add an entry to `SETUPS`.
 
@@ -12,10 +12,12 @@ calibration nodes' u for every threshold; here a node has one u.
 
 from __future__ import annotations
 
+import csv
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,6 +140,42 @@ METHODS: dict[str, str | None] = {
 }
 #: The one that does without the graph: what the paper compares with.
 BASELINE = next(method for method, decay in METHODS.items() if decay is None)
+
+#: Table 1 as the paper prints it: nodes, edges, features, classes, test nodes, N^cal, Ĥ of the full graph and H_rand.
+#: Edges are stored entries: an undirected edge counts twice.
+PRINTED_DATASETS = {
+    "flickr": (89_250, 899_756, 500, 7, 22_313, 5_161, 0.319, 0.266),
+    "reddit2": (232_965, 23_213_838, 602, 41, 55_334, 22_160, 0.812, 0.051),
+    "amazon-computers": (13_752, 491_722, 767, 10, 12_000, 11_033, 0.785, 0.208),
+}
+#: What the paper prints where `PRINTED` has another number, by (metric, dataset, model, method). The two are slips of
+#: the decimal point: no violation of a coverage of 0.9 can be 1.03 or 0.99, and the neighbouring rows and the paper's
+#: claims fit 0.103 and 0.099.
+CORRECTED = {
+    ("pccv", "amazon-computers", "shadow-sage", "APS"): 1.03,
+    ("pccv", "amazon-computers", "shadow-gcn", "APS"): 0.99,
+}
+
+
+def _read_printed() -> dict[tuple[str, str, str, str], float]:
+    """Read Tables 2 and 3; accuracies, which belong to no method, are in the first column."""
+    text = files("napsets.studies").joinpath("printed.csv").read_text(encoding="utf-8")
+    return {
+        (line["metric"], line["dataset"], line["model"], method): float(line[method])
+        for line in csv.DictReader(text.splitlines())
+        for method in METHODS
+        if line[method]
+    }
+
+
+#: The numbers that the paper prints in Tables 2 and 3, by (metric, dataset, model, method).
+PRINTED = _read_printed()
+
+
+def printed(metric: str, dataset: str, model: str, method: str = BASELINE) -> float | None:
+    """Return the published number, or None if there is none."""
+    return PRINTED.get((metric, dataset, model, method))
+
 
 #: PCCV looks at neighbourhoods of at least this many nodes, says the paper's Section 7.
 MIN_BALL = 30
