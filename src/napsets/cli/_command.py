@@ -53,7 +53,10 @@ def apply_config(context: typer.Context, path: Path | None) -> Path | None:
         return path
     settings = _read(path)
     root = context.find_root().command
-    known = {name: _option_names(command) for name, command in getattr(root, "commands", {}).items()}
+    known = {
+        name: {parameter.name for parameter in command.params} - _NOT_SETTINGS
+        for name, command in getattr(root, "commands", {}).items()
+    }
     here = context.info_name or ""
     general = {key: value for key, value in settings.items() if not isinstance(value, dict)}
     everywhere = sorted(set().union(*known.values()))
@@ -64,9 +67,10 @@ def apply_config(context: typer.Context, path: Path | None) -> Path | None:
             _refuse_unknown(path, name, known, what="table")
             for key in table:
                 _refuse_unknown(path, key, sorted(known[name]), where=f"[{name}] ")
-    chosen = {_name(key): value for key, value in general.items() if _name(key) in known[here]}
-    chosen |= {_name(key): value for key, value in settings.get(here, {}).items()}
-    chosen = {key: _placed(path, value) if key in PATHS[here] else value for key, value in chosen.items()}
+    named = {key.replace("-", "_"): value for key, value in (general | settings.get(here, {})).items()}
+    chosen = {
+        key: _placed(path, value) if key in PATHS[here] else value for key, value in named.items() if key in known[here]
+    }
     context.default_map = {**(context.default_map or {}), **chosen}
     return path
 
@@ -88,10 +92,6 @@ def _placed(settings: Path, value: Any) -> Any:
     return str(settings.parent / value) if isinstance(value, str) and value != STANDARD else value
 
 
-def _option_names(command: Any) -> set[str]:
-    return {parameter.name for parameter in command.params} - _NOT_SETTINGS
-
-
 def _refuse_unknown(path: Path, key: str, known: Iterable[str], *, what: str = "key", where: str = "") -> None:
     names = [name.replace("_", "-") for name in known]
     if key.replace("_", "-") in names:
@@ -99,10 +99,6 @@ def _refuse_unknown(path: Path, key: str, known: Iterable[str], *, what: str = "
     near = difflib.get_close_matches(key.replace("_", "-"), names, n=1, cutoff=0.4)
     hint = f"; did you mean {near[0]!r}?" if near else f"; known names: {', '.join(names)}"
     raise typer.BadParameter(f"{path} has an unknown {what} {where}{key!r}{hint}")
-
-
-def _name(key: str) -> str:
-    return key.replace("-", "_")
 
 
 _COMMON = "Common options"

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray
-from napsets.cli._output import number, percent, table
+from napsets.cli._output import number, percent
 from napsets.errors import FileFormatError
 from napsets.evaluation.files import LabelledFile
 from napsets.files.formats import open_table
@@ -113,8 +113,3 @@ def order_rows(result: dict[str, Any], noun: str) -> list[tuple[str, str]]:
     if result["label_delay"] is not None:
         rows.append(("delay of labels", f"{result['label_delay']:g} labels (median of the last {result['window']})"))
     return rows
-
-
-def order_table(result: dict[str, Any], noun: str) -> Any:
-    """Return the figures as a table."""
-    return table("In the order of the labels", ["", ""], order_rows(result, noun))

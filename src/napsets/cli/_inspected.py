@@ -12,6 +12,11 @@ from napsets.cli._output import number, percent, signed, table
 from napsets.files import Inputs
 from napsets.predictions import Prediction, PredictionSets
 
+#: What is said of the threshold.
+_THRESHOLD = (
+    "threshold", "support", "effective_size", "fell_back", "neighbourhood_support", "neighbourhood_effective_size",
+    "total_mass", "needed_mass", "reached_mass",
+)  # fmt: skip
 #: Labels whose evidence the terminal shows; JSON has all of them.
 _SHOWN_LABELS = 8
 
@@ -29,15 +34,7 @@ class Explanation(ABC):
             "node": inputs.ids.take(np.array([inspection.node]))[0].as_py(),
             "alpha": inspection.alpha,
             **self.outcome(inspection, inputs),
-            "threshold": inspection.threshold,
-            "support": inspection.support,
-            "effective_size": inspection.effective_size,
-            "fell_back": inspection.fell_back,
-            "neighbourhood_support": inspection.neighbourhood_support,
-            "neighbourhood_effective_size": inspection.neighbourhood_effective_size,
-            "total_mass": inspection.total_mass,
-            "needed_mass": inspection.needed_mass,
-            "reached_mass": inspection.reached_mass,
+            **{name: getattr(inspection, name) for name in _THRESHOLD},
             "hops": [vars(row) for row in inspection.hops],
             self.truth: self.truth_of(inputs, inspection.node),
             "reason": inspection.reason(),

@@ -5,7 +5,7 @@ A command takes a record in place of many options: `add_command` declares the op
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -328,6 +328,13 @@ Radius = Annotated[
         "labelled node has 50 others.",
     ),
 ]
+
+
+def refuse_given(message: str, flags: Mapping[str, bool]) -> None:
+    """Refuse options that make no sense here: any that was given, of ``{flag: whether it was}``."""
+    for flag, was_given in flags.items():
+        if was_given:
+            raise typer.BadParameter(message, param_hint=flag)
 
 
 # -- records -----------------------------------------------------------------------------------------------------------

@@ -189,24 +189,16 @@ class Output:
     @contextmanager
     def steps(self) -> Iterator[Steps]:
         """Show what is being done and how far it is: a bar on a terminal, one line per step elsewhere."""
-        with self._steps() as steps, training_progress(steps.advance):
+        with ExitStack() as stack:
+            steps = Steps(None, None if self.quiet else self._err)
+            if self._err.is_terminal and not self.quiet:
+                text = TextColumn("{task.description}", markup=False)
+                columns = (SpinnerColumn(), text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+                # Training makes the pace uneven, so the estimate averages over a long time.
+                bar = Progress(*columns, console=self._err, transient=True, speed_estimate_period=3600)
+                steps = Steps(stack.enter_context(bar), None)
+            stack.enter_context(training_progress(steps.advance))
             yield steps
-
-    @contextmanager
-    def _steps(self) -> Iterator[Steps]:
-        if self.quiet or not self._err.is_terminal:
-            yield Steps(None, None if self.quiet else self._err)
-            return
-        columns = (
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-        )
-        # Training makes the pace uneven, so the estimate averages over a long time.
-        with Progress(*columns, console=self._err, transient=True, speed_estimate_period=3600) as progress:
-            yield Steps(progress, None)
 
 
 class Steps:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from napsets.cli._methods import is_given
-from napsets.cli._options import LARGEST_COUNT, LARGEST_SEED, Labels, LabelsAre, Only, ReadingOptions
+from napsets.cli._options import LARGEST_COUNT, LARGEST_SEED, Labels, LabelsAre, Only, ReadingOptions, refuse_given
 from napsets.cli._output import Output, number, percent, table
 from napsets.files import read_graph_around, read_groups, read_prediction
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
@@ -90,9 +90,8 @@ def evaluate(
     labels, and two alarms, for coverage and for exchangeability, that are false with at most 1 % chance each. --page
     draws coverage, size, alarms and, with --made, the delay of labels over time.
     """
-    for flag, is_set in {"--made": made is not None, "--page": page is not None}.items():
-        if is_set and in_order is None:
-            raise typer.BadParameter("goes with --in-order", param_hint=flag)
+    if in_order is None:
+        refuse_given("goes with --in-order", {"--made": made is not None, "--page": page is not None})
     from napsets.evaluation.files import evaluate_file, label_file
 
     ranges = None if strata is None else _parse_strata(strata)
@@ -100,11 +99,9 @@ def evaluate(
     with run.steps() as steps:
         steps.stage("reading sets")
         file = read_prediction(sets, reading)
-        for flag, is_set in {"--strata": strata is not None, "--labels-are": labels_are != "auto"}.items():
-            if is_set and not isinstance(file.prediction, PredictionSets):
-                raise typer.BadParameter(
-                    f"is for sets of labels; {context.params['sets']} holds {file.prediction.noun}s", param_hint=flag
-                )
+        if not isinstance(file.prediction, PredictionSets):
+            message = f"is for sets of labels; {context.params['sets']} holds {file.prediction.noun}s"
+            refuse_given(message, {"--strata": strata is not None, "--labels-are": labels_are != "auto"})
         steps.stage(f"reading {file.prediction.truth_name}")
         labelled = label_file(file, labels, reading, silent=skip_unknown)
         notes = list(labelled.notes)
@@ -125,15 +122,16 @@ def evaluate(
     run.notes([*notes, *_caveats(result, file.metadata), *_on_pccv(result, neighbourhoods)])
     shown = [*_tables(type(file.prediction), result), *(f"Warning: {text}." for text in result["weak"])]
     if in_order is not None:
-        from napsets.cli._in_order import follow_labels, order_rows, order_table
+        from napsets.cli._in_order import follow_labels, order_rows
 
         noun = file.prediction.noun
         result["in_order"] = over_time = follow_labels(labelled, labels, in_order, reading, made)
-        shown.append(order_table(over_time, noun))
+        figures = order_rows(over_time, noun)
+        shown.append(table("In the order of the labels", ["", ""], figures))
         if page is not None:
             from napsets.report.page import write_over_time
 
-            write_over_time(page, over_time, float(file.prediction.alpha), noun, order_rows(over_time, noun))
+            write_over_time(page, over_time, float(file.prediction.alpha), noun, figures)
     run.result(result, *shown)
 
 

@@ -22,6 +22,7 @@ from napsets.cli._options import (
     Probabilities,
     ReadingOptions,
     TrainingOption,
+    refuse_given,
 )
 from napsets.cli._output import Output, number, percent, table, wrong_use
 from napsets.cli._store import predict_saved
@@ -175,9 +176,7 @@ def predict(
     if engine.on_spark:
         result = _predict_on_spark(run, files, nodes, training, output, method, read, engine)
     else:
-        for flag, is_set in engine.flags().items():
-            if is_set:
-                raise typer.BadParameter("needs --engine spark", param_hint=flag)
+        refuse_given("needs --engine spark", engine.flags())
         result = _predict_here(run, context, files, (nodes, training), output, method, read, p_values)
     settings = result.pop("settings")
     result |= {"output": str(context.params["output"])}
@@ -278,9 +277,7 @@ def _predict_on_spark(
         "--weights-are": read.weights_are is not None,
         **{f"--{key}": getattr(read, key) is not None for key in ("columns", "separator", "format")},
     }
-    for flag, is_set in local_only.items():
-        if is_set:
-            raise typer.BadParameter("works with --engine local only", param_hint=flag)
+    refuse_given("works with --engine local only", local_only)
     method = options.make(read)
     settings = _settings(options, read, method)
     # Imported by name, because it needs an extra and brings Spark with it.

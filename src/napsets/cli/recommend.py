@@ -10,7 +10,17 @@ import typer
 from rich.text import Text
 
 from napsets.checks.values import LARGEST_HOPS
-from napsets.cli._options import LARGEST_COUNT, LARGEST_SEED, Alpha, Edges, Labels, Nodes, Only, ReadingOptions
+from napsets.cli._options import (
+    LARGEST_COUNT,
+    LARGEST_SEED,
+    Alpha,
+    Edges,
+    Labels,
+    Nodes,
+    Only,
+    ReadingOptions,
+    refuse_given,
+)
 from napsets.cli._output import Output, number, percent, table
 from napsets.files import read_graph, read_inputs
 
@@ -74,13 +84,8 @@ def recommend(
     run.notes(read.direction_notes())
     with run.steps() as steps:
         if probabilities is None:
-            needy = {
-                "--skip-unknown": read.skip_unknown,
-                "--labels-are": read.labels_are != "auto",
-                "--logits": read.logits,
-            }
-            for hint in (flag for flag, is_set in needy.items() if is_set):
-                raise typer.BadParameter("needs --probabilities", param_hint=hint)
+            needy = {"--skip-unknown": read.skip_unknown, "--labels-are": read.labels_are != "auto"}
+            refuse_given("needs --probabilities", {**needy, "--logits": read.logits})
             inputs = read_graph(edges, labels, nodes, read.reading, stage=steps.stage)
         else:
             inputs = read_inputs(edges, probabilities, labels, nodes, read.reading, predicting=False, stage=steps.stage)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.text import Text
 
+from napsets.cli._options import refuse_given
 from napsets.cli._output import Output, writable_file, writable_folder
 from napsets.cli._terminal import unwinding
 
 if TYPE_CHECKING:
-    from napsets.studies.study import Findings, Study
+    from napsets.studies.study import Findings
 
 EXAMPLES = [
     "napsets reproduce all --quick",
@@ -88,7 +89,8 @@ def reproduce(
         "protocol": protocol, "preset": preset, "inference": inference,
         "method": method, "share": share, "repetitions": repetitions, "sparing": sparing,
     }  # fmt: skip
-    _refuse(target, study, particular)
+    given = {f"--{name}": value is not None and name not in study.options for name, value in particular.items()}
+    refuse_given(f"is not an option of {target}", given)  # ignored, they would mislead
     scope = study.scope(quick, {"dataset": dataset, "model": model, "seeds": seeds, "alpha": alpha, **particular})
     _check_places(results, output, page)
     laboratory = Laboratory(results, root or _ROOTS.get(target, Path("data")))
@@ -119,13 +121,6 @@ def _check_places(results: Path, output: Path | None, page: Path | None) -> None
     if page is not None:
         writable_file(page, (".md", ".markdown"), flag="--page")
         writable_folder(page.parent / "figures", flag="--page")
-
-
-def _refuse(target: str, study: Study, options: dict[str, Any]) -> None:
-    """Refuse options that the study does not have: ignored, they would mislead."""
-    for name, value in options.items():
-        if value is not None and name not in study.options:
-            raise typer.BadParameter(f"is not an option of {target}", param_hint=f"--{name}")
 
 
 def _show(run: Output, findings: Findings) -> None:

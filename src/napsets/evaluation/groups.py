@@ -136,12 +136,17 @@ class Ease:
 
 def ease_of_labels(graph: Graph, predicted: npt.NDArray[Any], outputs: npt.NDArray[Any]) -> Iterator[Ease]:
     """Yield the top probability of each node, then the share of its neighbours that are predicted alike."""
-    yield Ease("confidence", "the average top probability", outputs.max(axis=1).astype(np.float64), _by_probability)
+    yield Ease(
+        "confidence",
+        "the average top probability",
+        outputs.max(axis=1).astype(np.float64),
+        lambda some: f"with a top probability of {some.min():.2f} to {some.max():.2f}",
+    )
     yield Ease(
         "agreement with neighbours",
         "the average share of neighbours with the same predicted label",
         agreement(graph, predicted),
-        _by_agreement,
+        lambda some: f"that agree with {100 * some.min():.0f} to {100 * some.max():.0f} % of their neighbours",
     )
 
 
@@ -152,19 +157,8 @@ def ease_of_numbers(score: Any, outputs: npt.NDArray[Any]) -> list[Ease]:
     if last not in ("upper", "spread"):
         return []
     width = np.abs(checked[:, 1] - checked[:, 0]) if last == "upper" else checked[:, 1]
-    return [Ease("confidence", "the average width that the model gives", -width, _by_width)]
-
-
-def _by_probability(some: FloatArray) -> str:
-    return f"with a top probability of {some.min():.2f} to {some.max():.2f}"
-
-
-def _by_agreement(some: FloatArray) -> str:
-    return f"that agree with {100 * some.min():.0f} to {100 * some.max():.0f} % of their neighbours"
-
-
-def _by_width(some: FloatArray) -> str:
-    return f"with a width of {-some.max():.3g} to {-some.min():.3g}"
+    name = "the average width that the model gives"
+    return [Ease("confidence", name, -width, lambda some: f"with a width of {-some.max():.3g} to {-some.min():.3g}")]
 
 
 def agreement(graph: Graph, predicted: npt.NDArray[Any]) -> FloatArray:
