@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -171,28 +171,23 @@ IntArray = npt.NDArray[np.int64]
 FULL_BATCH_NODES, FULL_BATCH_EDGES = 20_000, 1_000_000
 
 
-class Sampler(Protocol):
-    """Something that turns seeds and a key into a batch, the same one for the same key."""
-
-    def sample(self, seeds: IntArray, key: int) -> Batch:
-        """Return a batch whose first local nodes are the seeds."""
-
-
 def batch_key(*words: int) -> int:
     """Mix seed, epoch, number of the batch and the like into one 63-bit key."""
     return int(np.random.SeedSequence([word & (2**63 - 1) for word in words]).generate_state(1, np.uint64)[0] >> 1)
 
 
+@dataclass(eq=False)
 class _OnGraph:
-    """What the samplers share: graph, features, weighting, and a scratch array per node.
+    """What the samplers share: graph, features, weighting, and a scratch array per node."""
 
-    With `in_place`, the first layer reads dense features where they lie (see `Stack.aggregates_first`).
-    """
+    graph: Graph
+    features: FeatureTable
+    weighting: str
+    in_place: bool  #: whether the first layer reads dense features where they lie (see `Stack.aggregates_first`)
 
-    def __init__(self, graph: Graph, features: FeatureTable, weighting: str, in_place: bool = False) -> None:
-        self.graph, self.features, self.weighting = graph, features, weighting
-        self.in_place = in_place and not features.sparse
-        self.scratch = np.full(graph.num_nodes, -1, dtype=np.int64)
+    def __post_init__(self) -> None:
+        self.in_place = self.in_place and not self.features.sparse
+        self.scratch = np.full(self.graph.num_nodes, -1, dtype=np.int64)
 
     def _batch(
         self,
@@ -213,72 +208,58 @@ class _OnGraph:
         return Batch(seeds, own, offsets, columns, values, steps, source, nodes[columns[: offsets[steps[-2]]]])
 
 
+@dataclass(eq=False)
 class NeighbourSampler(_OnGraph):
     """Up to ``fanouts[0]`` neighbours of each seed, then ``fanouts[1]`` of each of those, …; −1 takes all."""
 
-    def __init__(
-        self, graph: Graph, features: FeatureTable, weighting: str, fanouts: tuple[int, ...], in_place: bool = False
-    ) -> None:
-        super().__init__(graph, features, weighting, in_place)
-        self.fanouts = np.array(fanouts, dtype=np.int64)
+    fanouts: tuple[int, ...]
 
     def sample(self, seeds: IntArray, key: int) -> Batch:
         """Sample one batch."""
-        graph = self.graph
+        graph, fanouts = self.graph, np.array(self.fanouts, dtype=np.int64)
         nodes, offsets, columns, sizes = neighbours(
-            graph.indptr, graph.indices, seeds, self.fanouts, np.uint64(key), self.scratch
+            graph.indptr, graph.indices, seeds, fanouts, np.uint64(key), self.scratch
         )
         return self._batch(seeds, nodes, offsets, columns, sizes, graph.degrees[nodes])
 
 
+@dataclass(eq=False)
 class ShadowSampler(_OnGraph):
-    """One ego-net per seed: the subgraph induced on up to `fanout` sampled neighbours of each node, `depth` deep.
+    """One ego-net per seed: the subgraph induced on up to `fanout` sampled neighbours of each node, `depth` deep."""
 
-    With `layers`, only what that many layers can see of the root is kept, which changes no root's logits; without,
-    all of the ego-net.
-    """
-
-    def __init__(
-        self,
-        graph: Graph,
-        features: FeatureTable,
-        weighting: str,
-        depth: int,
-        fanout: int,
-        layers: int | None = None,
-        in_place: bool = False,
-    ) -> None:
-        super().__init__(graph, features, weighting, in_place)
-        self.depth, self.fanout = depth, fanout
-        self.layers = depth + 1 if layers is None else layers
+    depth: int
+    fanout: int
+    #: Only what so many layers can see of the root is kept, which changes no root's logits; None for all of it.
+    layers: int | None
 
     def sample(self, seeds: IntArray, key: int) -> Batch:
         """Sample one batch."""
+        graph, layers = self.graph, self.depth + 1 if self.layers is None else self.layers
         nodes, offsets, columns, sizes, degrees = shadow(
-            self.graph.indptr,
-            self.graph.indices,
-            seeds,
-            self.depth,
-            self.fanout,
-            np.uint64(key),
-            self.layers,
-            self.scratch,
+            graph.indptr, graph.indices, seeds, self.depth, self.fanout, np.uint64(key), layers, self.scratch
         )
         return self._batch(seeds, nodes, offsets, columns, sizes, degrees)
 
 
+@dataclass(eq=False)
 class FullSampler(_OnGraph):
     """Always the whole graph, whose nodes are all seeds; made once and given again and again."""
 
-    def __init__(self, graph: Graph, features: FeatureTable, weighting: str, layers: int) -> None:
-        super().__init__(graph, features, weighting)
-        nodes = np.arange(graph.num_nodes)
-        sizes = np.full(layers + 1, graph.num_nodes)
+    layers: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        graph, nodes = self.graph, np.arange(self.graph.num_nodes)
+        sizes = np.full(self.layers + 1, graph.num_nodes)
         self.batch = self._batch(nodes, nodes, graph.indptr, graph.indices, sizes, graph.degrees)
 
     def sample(self, seeds: IntArray, key: int) -> Batch:
         """Return the one batch there is."""
         return self.batch
+
+
+#: What turns seeds and a key into a batch whose first local nodes are the seeds, the same one for the same key.
+Sampler = NeighbourSampler | ShadowSampler | FullSampler
 
 
 def make_sampler(model: object, graph: Graph, features: FeatureTable, settings: Settings) -> Sampler:
@@ -291,9 +272,9 @@ def make_sampler(model: object, graph: Graph, features: FeatureTable, settings: 
         small = graph.num_nodes <= FULL_BATCH_NODES and graph.num_edges <= FULL_BATCH_EDGES
         kind = "full" if small else "neighbours"
     if kind == "full":
-        return FullSampler(graph, features, weighting, settings.layers)
+        return FullSampler(graph, features, weighting, False, settings.layers)
     if kind == "shadow":
         layers = None if stack is None else stack.num_layers
-        return ShadowSampler(graph, features, weighting, settings.depth, settings.ego_fanout, layers, in_place)
+        return ShadowSampler(graph, features, weighting, in_place, settings.depth, settings.ego_fanout, layers)
     fanouts = settings.fanouts if stack is None or stack.reads_graph else (0,) * settings.layers
-    return NeighbourSampler(graph, features, weighting, fanouts, in_place)
+    return NeighbourSampler(graph, features, weighting, in_place, fanouts)

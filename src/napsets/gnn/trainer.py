@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
 
+#: What a checkpoint has of the trainer itself.
+_RECORDED = ("epoch", "best_accuracy", "best_epoch", "best_weights", "history")
 #: Entries of an adjacency that are worked on at once: bounds memory, changes no result.
 ENTRIES_AT_ONCE = 4_000_000
 
@@ -78,20 +80,14 @@ def exact_logits(model: nn.Module, graph: Graph, features: FeatureTable, setting
     """
     with evaluating(model):
         if settings.sampler != "shadow":
-            return (
-                _layer_by_layer(model, graph, features)
-                if isinstance(model, Stack)
-                else _at_once(model, graph, features)
-            )
+            if isinstance(model, Stack):
+                return _layer_by_layer(model, graph, features)
+            return model(features.all(), graph_tensor(graph))
         if isinstance(model, Stack):
             sight = model.num_layers + (model.weighting == "gcn")
             if sight <= settings.depth or not model.reads_graph:
                 return _layer_by_layer(model, graph, features)
         return _whole_egos(model, graph, features, settings)
-
-
-def _at_once(model: nn.Module, graph: Graph, features: FeatureTable) -> Tensor:
-    return model(features.all(), graph_tensor(graph))
 
 
 def _layer_by_layer(model: Stack, graph: Graph, features: FeatureTable) -> Tensor:
@@ -121,7 +117,7 @@ def _whole_egos(model: nn.Module, graph: Graph, features: FeatureTable, settings
     weighting = "ones" if stack is None else stack.weighting
     layers = None if stack is None else stack.num_layers
     in_place = isinstance(model, (GCN, SageMean))
-    sampler = ShadowSampler(graph, features, weighting, settings.depth, -1, layers, in_place)
+    sampler = ShadowSampler(graph, features, weighting, in_place, settings.depth, -1, layers)
     batches = chunks(np.arange(graph.num_nodes), 64 if in_place else 16)
     drawn = prefetch(lambda i: sampler.sample(batches[i], 0), len(batches))
     return torch.cat([batch.logits(model) for batch in drawn])
@@ -247,11 +243,7 @@ class Trainer:
             "model": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "plateau": None if self.plateau is None else self.plateau.state_dict(),
-            "epoch": self.epoch,
-            "best_accuracy": self.best_accuracy,
-            "best_epoch": self.best_epoch,
-            "best_weights": self.best_weights,
-            "history": self.history,
+            **{name: getattr(self, name) for name in _RECORDED},
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -260,7 +252,7 @@ class Trainer:
         self.optimiser.load_state_dict(state["optimiser"])
         if self.plateau is not None:
             self.plateau.load_state_dict(state["plateau"])
-        for name in ("epoch", "best_accuracy", "best_epoch", "best_weights", "history"):
+        for name in _RECORDED:
             setattr(self, name, state[name])
 
 

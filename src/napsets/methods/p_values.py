@@ -95,19 +95,17 @@ def _against(
     level: FittedExact = calibrated.level if calibrated.is_exact else FittedExact(np.zeros(known.size), np.sort(known))
     below, upto = (place.reshape(scores.shape) for place in _ranks_of_pairs(level, ranks.ravel(), scores.ravel()))
     equal, above = (upto - below).astype(np.float64), (known.size - upto).astype(np.float64)
-    own_rank = np.zeros(nodes.size)
     place = np.full(calibrated.num_nodes, -1)
     place[judges] = np.arange(judges.size)
     mine = place[nodes]
     inside = np.flatnonzero(mine >= 0)
-    if calibrated.is_exact and inside.size:
-        own_rank[inside] = calibrated.local.ranks(nodes[inside], known[mine[inside]])
-    for row in inside:  # a node is not compared with itself
-        own = own_rank[row], known[mine[row]]
-        for column in range(scores.shape[1]):
-            pair = ranks[row, column], scores[row, column]
-            above[row, column] -= own > pair
-            equal[row, column] -= own == pair
+    if inside.size:  # a node is not compared with itself
+        score = known[mine[inside]]
+        rank = calibrated.local.ranks(nodes[inside], score) if calibrated.is_exact else np.zeros(inside.size)
+        score, rank = score[:, None], rank[:, None]
+        tied = rank == ranks[inside]
+        above[inside] -= (rank > ranks[inside]) | (tied & (score > scores[inside]))
+        equal[inside] -= tied & (score == scores[inside])
     count = np.broadcast_to((known.size - (mine >= 0.0))[:, None], scores.shape)
     return above, equal, count
 
