@@ -151,10 +151,12 @@ def must_run(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    """A small world as files; ``@pytest.mark.world(suffix=".csv", …)`` says how it is made."""
     from worlds import make_world
 
-    return make_world(tmp_path / "world")
+    marker = request.node.get_closest_marker("world")
+    return make_world(tmp_path / "world", **(marker.kwargs if marker else {}))
 
 
 @pytest.fixture(scope="session")

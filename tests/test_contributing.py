@@ -14,6 +14,7 @@ from napsets.levels import LEVELS, Exact
 from napsets.localisers import LOCALISERS, Everyone
 from napsets.methods import METHODS, Method, load, methods, save
 from napsets.scores import SCORES
+from worlds import draw_world
 
 TABLES = (SCORES, LOCALISERS, LEVELS, METHODS)
 ROOT = Path(__file__).parents[1]
@@ -35,11 +36,9 @@ def added():
 
 @pytest.fixture
 def world():
-    rng = np.random.default_rng(0)
-    labels = rng.integers(3, size=200)
-    graph = ns.Graph.from_edge_index(rng.integers(200, size=(2, 1200)), num_nodes=200)
-    p = 0.5 * np.eye(3)[labels] + 0.5 * rng.dirichlet(np.ones(3), 200)
-    return {"graph": graph, "probabilities": p, "labels": labels, "calibration": np.arange(100)}
+    inputs = draw_world(0, 200, 3, 1200, other=1.0)
+    del inputs["nodes"]
+    return inputs
 
 
 def test_each_is_about_five_lines():

@@ -14,6 +14,7 @@ from napsets.kernels.endings import ABOVE, AT_LEAST, NOMINAL, needed_mass
 from napsets.levels import Exact, Nominal, fewest_ranks, rank_place
 from napsets.localisers import Cut, Everyone, Hops, Reference
 from napsets.methods import CalibrationData, Method
+from worlds import guess
 
 LOCALISERS = {
     "everyone": Everyone(),
@@ -35,9 +36,7 @@ class Uneven:
         joined = joined[:, (hard[joined[0]] == hard[joined[1]]) | (rng.random(3 * nodes) < 0.1)]
         self.graph = ns.Graph.from_edge_index(joined, num_nodes=nodes)
         self.labels = rng.integers(classes, size=nodes)
-        logits = np.where(hard, 0.5, 3.0)[:, None] * (np.arange(classes) == self.labels[:, None])
-        logits = logits + rng.normal(size=(nodes, classes))
-        p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        p = guess(self.labels, np.where(hard, 0.5, 3.0), rng)
         self.probabilities = np.round(p * 4 + 1) / np.round(p * 4 + 1).sum(axis=1, keepdims=True) if ties else p
         self.nodes = nodes
 

@@ -12,17 +12,12 @@ import napsets as ns
 from napsets.localisers import Balls, Hops, InverseDegree, PageRank
 from napsets.localisers.balls import BallsLocal
 from napsets.methods import CalibrationData, Method
+from worlds import guess
 
 #: Level of each test of fit: a right program fails one in a thousand, were seeds not fixed.
 LEVEL = 1e-3
 ALPHA = 0.1
 CLASSES = 3
-
-
-def outputs(rng, labels, sure):
-    """A model that is right in proportion to how sure it may be of a node."""
-    logits = sure[:, None] * (np.arange(CLASSES) == labels[:, None]) + rng.normal(size=(labels.size, CLASSES))
-    return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
 
 
 class Mixed:
@@ -35,7 +30,7 @@ class Mixed:
         ends = [np.repeat(np.flatnonzero(hard), degree), rng.choice(np.flatnonzero(~hard), degree * hard.sum())]
         self.graph = ns.Graph.from_edge_index(ends, size)
         self.labels = rng.integers(CLASSES, size=size)
-        self.probabilities = outputs(rng, self.labels, np.where(hard, 0.2, 4.0))
+        self.probabilities = guess(self.labels, np.where(hard, 0.2, 4.0), rng, CLASSES)
         # A model that is as sure of hard nodes as of easy ones.
         self.probabilities[hard] = self.probabilities[hard] ** 3
         self.probabilities /= self.probabilities.sum(axis=1, keepdims=True)
@@ -124,7 +119,7 @@ class Growing:
         self.edges = np.stack([coo.row[upper], coo.col[upper]])
         self.labels = rng.integers(CLASSES, size=size)
         degree = np.maximum(self.graph.degrees, 1)
-        self.probabilities = outputs(rng, self.labels, 1.5 * np.log(degree))
+        self.probabilities = guess(self.labels, 1.5 * np.log(degree), rng, CLASSES)
 
     def draws(self, method, count, arrived=70, seed=2):
         """Calibrate on the ends of the first edges; return whether a node drawn from the later ones was covered."""

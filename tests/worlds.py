@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from scipy.special import softmax
 
 import napsets as ns
 from napsets.localisers import Hops
@@ -68,9 +69,7 @@ def make_world(
     source = rng.integers(0, nodes, nodes * degree // 2)
     near = rng.integers(1, nodes // 6, source.size)
     edge_index = np.stack([source, (source + near) % nodes])
-    scores = rng.normal(size=(nodes, len(CLASSES)))
-    scores[np.arange(nodes), labels] += 1.0
-    probabilities = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    probabilities = guess(labels, 1.0, rng, len(CLASSES))
     calibration = np.sort(rng.choice(nodes, nodes // 2, replace=False))
     numbers = rng.permutation(nodes) * 7 - 50
     names = numbers.astype(np.int64) if ids == "integer" else np.array([f"né-{number:+04d}" for number in numbers])
@@ -145,23 +144,83 @@ def never_supported(settings: Any) -> ns.Method:
     return ns.Method(settings.score, Hops(0), seed=settings.seed)
 
 
-def make_ring(seed: int, n: int = 700, labelled: int = 200, edges: int = 3500, classes: int = 4) -> dict[str, Any]:
-    """A ring whose nodes link to those near them, mostly of their class; the first class is harder than the others."""
+def guess(labels: np.ndarray, strength: Any, rng: np.random.Generator, classes: int | None = None) -> np.ndarray:
+    """Probabilities of a model that knows the labels through noise: the stronger, the better."""
+    classes = classes or int(labels.max()) + 1
+    logits = np.reshape(strength, (-1, 1)) * (np.arange(classes) == labels[:, None])
+    return softmax(logits + rng.normal(size=(labels.size, classes)), axis=1)
+
+
+def draw_world(
+    seed: int = 0,
+    nodes: int = 600,
+    classes: int = 3,
+    edges: int = 6000,
+    *,
+    same: bool = True,
+    other: float = 0.1,
+    strength: float = 1.5,
+    first: float | None = None,
+    reach: int | None = None,
+    alone: int = 0,
+    labelled: int | None = None,
+) -> dict[str, Any]:
+    """Draw a graph whose edges join nodes of one class, or of two if not `same`, and a model that knows a little.
+
+    With chance `other` an edge joins any two nodes. The model knows the first class with strength `first`; edges go
+    at most `reach` nodes far on a ring; the last `alone` nodes have none.
+    """
     rng = np.random.default_rng(seed)
-    labels = rng.integers(classes, size=n)
-    source = rng.integers(n, size=edges)
-    ends = np.stack([source, (source + rng.integers(1, 40, size=edges)) % n])
-    kept = (labels[ends[0]] == labels[ends[1]]) | (rng.random(edges) < 0.15)
-    strength = np.where(labels == 0, 0.8, 2.0)
-    logits = strength[:, None] * (np.arange(classes) == labels[:, None]) + rng.normal(size=(n, classes))
-    order = rng.permutation(n)
+    labels = rng.integers(classes, size=nodes)
+    if reach is None:
+        ends = rng.integers(nodes - alone, size=(2, edges))
+    else:
+        source = rng.integers(nodes, size=edges)
+        ends = np.stack([source, (source + rng.integers(1, reach, size=edges)) % nodes])
+    kept = ((labels[ends[0]] == labels[ends[1]]) == same) | (rng.random(edges) < other)
+    probabilities = guess(labels, np.where(labels == 0, strength if first is None else first, strength), rng, classes)
+    order = rng.permutation(nodes - alone)
+    calibration, rest = np.split(order, [nodes // 2 if labelled is None else labelled])
     return {
-        "graph": ns.Graph.from_edge_index(ends[:, kept], num_nodes=n),
-        "probabilities": np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True),
+        "graph": ns.Graph.from_edge_index(ends[:, kept], num_nodes=nodes),
+        "probabilities": probabilities,
         "labels": labels,
-        "calibration": order[:labelled],
-        "nodes": order[labelled:],
+        "calibration": calibration,
+        "nodes": np.concatenate([rest, np.arange(nodes - alone, nodes)]),
     }
+
+
+#: A ring whose nodes link to those near them, mostly of their class; the first class is harder than the others.
+make_ring = partial(
+    draw_world, nodes=700, classes=4, edges=3500, other=0.15, strength=2.0, first=0.8, reach=40, labelled=200
+)
+
+
+def block_model(
+    same: float | None = 0.85,
+    nodes: int = 600,
+    classes: int = 3,
+    degree: int = 8,
+    seed: int | np.random.Generator = 0,
+    strength: float = 1.0,
+) -> tuple[ns.Graph, np.ndarray, np.ndarray]:
+    """Draw a graph of which a share `same` of the edges joins nodes of one label, or any two if it is None."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(classes, size=nodes)
+    edges = nodes * degree // 2
+    ends = rng.integers(nodes, size=(2, 40 * edges))
+    if same is None:
+        kept = np.arange(edges)
+    else:
+        alike = labels[ends[0]] == labels[ends[1]]
+        inside = int(same * nodes * degree / 2)
+        kept = np.concatenate([np.flatnonzero(alike)[:inside], np.flatnonzero(~alike)[: edges - inside]])
+    graph = ns.Graph.from_edge_index(ends[:, kept], num_nodes=nodes)
+    return graph, guess(labels, strength, rng, classes), labels
+
+
+#: A homophilous graph and a weak model.
+weak_model = partial(block_model, same=0.8, nodes=260, degree=6, strength=0.8)
 
 
 @cache

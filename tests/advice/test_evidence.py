@@ -16,21 +16,14 @@ from napsets.methods import Method, make_method
 from napsets.scores import APS, THR, ByLabel, Diffused, Informed, Labelled
 from napsets.scores.evidence import Evidence
 from napsets.scores.informed import evidence_of
+from worlds import draw_world
 
 
-def world(seed: int = 0, nodes: int = 240, *, same: bool = True) -> dict:
+def drawn(nodes: int = 240, *, same: bool = True) -> dict:
     """Three classes whose nodes link to their own kind, or to other kinds only; the last three nodes stand alone."""
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, 3, nodes)
-    ends = rng.integers(0, nodes - 3, (2, 8 * nodes))
-    kept = ((labels[ends[0]] == labels[ends[1]]) == same) | (rng.random(8 * nodes) < 0.1)
-    logits = 1.2 * (np.arange(3) == labels[:, None]) + rng.normal(size=(nodes, 3))
-    return {
-        "graph": ns.Graph.from_edge_index(ends[:, kept], num_nodes=nodes),
-        "probabilities": np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True),
-        "labels": labels,
-        "calibration": np.sort(rng.permutation(nodes)[: nodes // 2]),
-    }
+    inputs = draw_world(0, nodes, 3, 8 * nodes, same=same, strength=1.2, alone=3)
+    del inputs["nodes"]
+    return inputs
 
 
 SCORES = {
@@ -50,7 +43,7 @@ def softmax(z: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_contributions_add_up_to_the_informed_probabilities(name, dtype):
-    inputs = world()
+    inputs = drawn()
     inputs["probabilities"] = inputs["probabilities"].astype(dtype)
     calibrated = Method(SCORES[name], Hops(2, pool=10.0), Exact()).calibrate(**inputs)
     for node in (0, 7, 100, 239):
@@ -68,7 +61,7 @@ def test_contributions_add_up_to_the_informed_probabilities(name, dtype):
 
 @pytest.mark.parametrize("same", [True, False])
 def test_a_voice_is_as_loud_as_the_odds_that_fall_without_it(same):
-    inputs = world(same=same)
+    inputs = drawn(same=same)
     calibrated = make_method("informed").calibrate(**inputs)
     bound, graph = evidence_of(calibrated.score), calibrated.graph
     explainer = EvidenceExplainer(bound, graph)
@@ -94,7 +87,7 @@ def test_a_voice_is_as_loud_as_the_odds_that_fall_without_it(same):
 
 
 def test_only_labelled_nodes_within_two_hops_speak_and_never_the_node_itself():
-    calibrated = make_method("informed").calibrate(**world())
+    calibrated = make_method("informed").calibrate(**drawn())
     bound = evidence_of(calibrated.score)
     explainer = EvidenceExplainer(bound, calibrated.graph)
     speaking = bound.reference, bound.bag.labelled
@@ -111,7 +104,7 @@ def test_only_labelled_nodes_within_two_hops_speak_and_never_the_node_itself():
 
 
 def test_a_loud_neighbour_is_what_the_sentence_says():
-    calibrated = make_method("informed").calibrate(**world())
+    calibrated = make_method("informed").calibrate(**drawn())
     evidence = inspect_node(calibrated, 0).evidence
     assert evidence.sentence.startswith("a labelled neighbour multiplies the odds of its label by ")
     bound = evidence_of(calibrated.score)
@@ -120,14 +113,14 @@ def test_a_loud_neighbour_is_what_the_sentence_says():
 
 
 def test_other_methods_have_no_evidence_to_show():
-    inputs = world()
+    inputs = drawn()
     for name in ("split", "naps", "naps-exact", "daps"):
         assert inspect_node(make_method(name).calibrate(**inputs), 0).evidence is None
     assert evidence_of(None) is None
 
 
 def test_auto_is_inspected_like_what_it_chose(tmp_path):
-    inputs = world(nodes=600)
+    inputs = drawn(600)
     auto = ns.Auto().calibrate(**inputs)
     seen, same = inspect_node(auto, 5), inspect_node(auto.calibrated(), 5)
     assert seen.member.tolist() == same.member.tolist()
@@ -139,7 +132,7 @@ def test_auto_is_inspected_like_what_it_chose(tmp_path):
 
 
 def test_a_directed_graph_speaks_along_its_edges():
-    inputs = world()
+    inputs = drawn()
     rng = np.random.default_rng(1)
     inputs["graph"] = ns.Graph.from_edge_index(rng.integers(0, 240, (2, 900)), num_nodes=240, directed=True)
     calibrated = Method(Informed(APS()), Everyone(), Exact()).calibrate(**inputs)

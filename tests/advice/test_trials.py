@@ -7,38 +7,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import napsets as ns
 from napsets.advice import trials as module
 from napsets.advice.trials import FOLDS, TRIED, Trial, Trials, fewest, try_methods
 from napsets.errors import InvalidInputError
 from napsets.methods import make_method
+from worlds import draw_world
 
 
-def world(seed: int = 0, nodes: int = 900, *, linked: bool = True, labelled: int = 400) -> dict:
+def drawn(seed: int = 0, *, linked: bool = True, labelled: int = 400) -> dict:
     """Four classes; edges within classes mostly, or at random."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, 4, nodes)
-    ends = rng.integers(0, nodes, (2, 14 * nodes))
-    kept = (truth[ends[0]] == truth[ends[1]]) | (rng.random(14 * nodes) < 0.1)
-    kept = kept if linked else rng.random(14 * nodes) < 0.4
-    logits = 1.5 * (np.arange(4) == truth[:, None]) + rng.normal(size=(nodes, 4))
-    known = np.full(nodes, -1)
-    chosen = rng.permutation(nodes)[:labelled]
-    known[chosen] = truth[chosen]
-    return {
-        "graph": ns.Graph.from_edge_index(ends[:, kept], num_nodes=nodes),
-        "probabilities": np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True),
-        "labels": known,
-    }
+    inputs = draw_world(seed, 900, 4, 14 * 900 if linked else 5040, other=0.1 if linked else 1.0, labelled=labelled)
+    known = np.full(900, -1)
+    known[inputs["calibration"]] = inputs["labels"][inputs["calibration"]]
+    return {"graph": inputs["graph"], "probabilities": inputs["probabilities"], "labels": known}
 
 
 @pytest.fixture(scope="module")
 def tried() -> Trials:
-    return try_methods(**world(), seed=1)
+    return try_methods(**drawn(), seed=1)
 
 
 def test_sizes_and_coverage_are_those_of_doing_it_by_hand(tried):
-    inputs = world()
+    inputs = drawn()
     y = inputs["labels"]
     known = np.flatnonzero(y >= 0)
     fold = np.random.default_rng(1).permutation(known.size) % FOLDS
@@ -72,13 +62,13 @@ def test_where_neighbours_tell_the_label_the_verdict_is_yes(tried):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_edges_that_know_nothing_make_no_method_of_neighbourhoods_better(seed):
-    trials = try_methods(**world(seed, linked=False))
+    trials = try_methods(**drawn(seed, linked=False))
     assert not any(trials[name].smaller for name in ("naps", "naps-exact", "informed"))
     assert (trials.verdict == "yes") == trials["auto"].smaller  # whose sets are made smaller in other ways too
 
 
 def test_a_label_that_judges_changes_no_set_that_it_judges():
-    inputs = world(labelled=120)
+    inputs = drawn(labelled=120)
     before = try_methods(**inputs)
     y = inputs["labels"]
     known = np.flatnonzero(y >= 0)
@@ -104,11 +94,11 @@ def test_a_label_that_judges_changes_no_set_that_it_judges():
 
 
 def test_too_few_labels_are_said_to_be():
-    trials = try_methods(**world(labelled=99))
+    trials = try_methods(**drawn(labelled=99))
     assert not trials.enough
     assert (trials.verdict, trials.method, trials.trials) == ("maybe", "split", ())
     assert "99 labels are too few to try methods on them: alpha = 0.1 needs 100" in trials.reasons()[0]
-    assert not try_methods(**world(labelled=180), alpha=0.01).enough
+    assert not try_methods(**drawn(labelled=180), alpha=0.01).enough
     assert fewest(0.1) == 100
     assert fewest(0.01) == 186
 
@@ -116,12 +106,12 @@ def test_too_few_labels_are_said_to_be():
 def test_only_so_many_labels_of_a_fold_judge(monkeypatch):
     monkeypatch.setattr(module, "_JUDGED", 30)
     monkeypatch.setattr(module, "TRIED", ("split", "informed"))
-    assert try_methods(**world()).judged == 150
+    assert try_methods(**drawn()).judged == 150
 
 
 def test_progress_is_told_and_ends():
     reports = []
-    try_methods(**world(labelled=100), progress=lambda done, total: reports.append((done, total)))
+    try_methods(**drawn(labelled=100), progress=lambda done, total: reports.append((done, total)))
     assert reports == [(k, FOLDS * len(TRIED)) for k in range(1, FOLDS * len(TRIED) + 1)]
 
 
@@ -162,7 +152,7 @@ def test_sets_that_do_not_cover_speak_for_nothing():
 
 
 def test_bad_arguments_are_named():
-    inputs = world(labelled=100)
+    inputs = drawn(labelled=100)
     with pytest.raises(InvalidInputError, match="`labels` must have at least one known label"):
         try_methods(**(inputs | {"labels": np.full(900, -1)}))
     with pytest.raises(InvalidInputError, match="`probabilities`"):

@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 from number_worlds import number_files
-from worlds import make_world
 
-
-@pytest.fixture
-def world(tmp_path):
-    return make_world(tmp_path / "world", suffix=".csv")
+pytestmark = pytest.mark.world(suffix=".csv")
 
 
 def header_only(path, header):

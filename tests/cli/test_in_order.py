@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
+from worlds import guess
 
 SIZE = 900
 
@@ -18,9 +19,7 @@ def files(tmp_path_factory, must_run):
     """Sets of nodes of which the last third, in the order of `date`, is much harder; rows are in another order."""
     folder, rng = tmp_path_factory.mktemp("ordered"), np.random.default_rng(0)
     labels, date = rng.integers(3, size=SIZE), rng.permutation(SIZE)
-    logits = rng.normal(size=(SIZE, 3))
-    logits[np.arange(SIZE), labels] += np.where(date < 600, 2.5, 0.0)
-    probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    probabilities = guess(labels, np.where(date < 600, 2.5, 0.0), rng)
     rows = ["node,a,b,c", *(f"{i},{','.join(map(repr, map(float, row)))}" for i, row in enumerate(probabilities))]
     (folder / "probabilities.csv").write_text("\n".join(rows))
     known = np.flatnonzero(date < 300)

@@ -12,10 +12,7 @@ from napsets.files import Reading, read_inputs, read_sets
 from oracles import same_bits
 from worlds import make_world, write
 
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return make_world(tmp_path_factory.mktemp("roads"), lengths=True)
+pytestmark = pytest.mark.world(lengths=True)
 
 
 def thresholds(world, localiser, graph):

@@ -12,10 +12,11 @@ import pytest
 
 from napsets.files import read_sets
 from stopping import run_stopped
-from worlds import make_world
 
 #: A command is stopped in a few moments, and in the slow tests in many, evenly spread over its calls.
 moments = pytest.mark.parametrize("many", [0, pytest.param(12, marks=pytest.mark.slow)])
+
+pytestmark = pytest.mark.world(suffix=".csv", nodes=600)
 
 
 class Command:
@@ -62,11 +63,6 @@ def check_stopped_anywhere(command, name, shares, many, whole=lambda files: True
                 f"{who}: error: interrupted; nothing was written." for who in ("napsets", f"napsets {name}")
             )
         assert whole(files)
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return make_world(tmp_path_factory.mktemp("world"), suffix=".csv", nodes=600)
 
 
 @moments

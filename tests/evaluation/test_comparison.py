@@ -14,31 +14,15 @@ from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_interva
 from napsets.evaluation.kinds import interval_methods, size_strata
 from napsets.evaluation.results import Comparison
 from napsets.methods import METHODS, make_method
-from worlds import FOUR
+from worlds import FOUR, draw_world
 
 DECAYS = {"split": None, "naps": "uniform", "naps-h": "hyperbolic", "naps-g": "geometric"}
 
 
 @pytest.fixture(scope="module")
 def world() -> dict[str, Any]:
-    rng = np.random.default_rng(3)
-    n, classes = 600, 5
-    labels = rng.integers(classes, size=n)
-    ends = rng.integers(n, size=(2, 12000))
-    kept = (labels[ends[0]] == labels[ends[1]]) | (rng.random(12000) < 0.2)
-    logits = 2.0 * (np.arange(classes) == labels[:, None]) + rng.normal(size=(n, classes))
-    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    order = rng.permutation(n)
-    # Node 599 gets no edge: its neighbourhood has no mass at all.
-    graph = ns.Graph.from_edge_index(ends[:, kept & (ends < n - 1).all(axis=0)], num_nodes=n)
-    return {
-        "graph": graph,
-        "probabilities": p,
-        "labels": labels,
-        "calibration": np.setdiff1d(order[:300], n - 1),
-        "nodes": np.union1d(order[300:], n - 1),
-        "methods": FOUR,
-    }
+    """The last node has no edge: its neighbourhood has no mass at all."""
+    return draw_world(3, 600, 5, 12000, other=0.2, strength=2.0, alone=1) | {"methods": FOUR}
 
 
 @pytest.fixture(scope="module")

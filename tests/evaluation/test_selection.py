@@ -9,11 +9,11 @@ import pytest
 from scipy.stats import ttest_1samp
 
 import napsets as ns
-from methods.test_full import world
 from napsets.levels import Exact, Full, Nominal
 from napsets.localisers import Everyone
 from napsets.methods import Method
 from napsets.scores import THR, Informed
+from worlds import guess, weak_model
 
 
 @pytest.fixture(autouse=True)
@@ -34,9 +34,8 @@ def chance_of(mean, draws, rate):
 def false_shares(method, choose, draws, label=1):
     """Draw labels again and again; return the share of false selections in each draw, and how many were selected."""
     rng = np.random.default_rng(3)
-    graph, _, labels = world(rng, nodes=400)
-    logits = 2.0 * (np.arange(3) == labels[:, None]) + rng.normal(size=(400, 3))
-    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    graph, _, labels = weak_model(seed=rng, nodes=400)
+    p = guess(labels, 2.0, rng)
     shares, sizes = [], []
     for draw in range(draws):
         known, new = np.split(rng.permutation(labels.size), [200])

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import napsets as ns
+from kernels.test_search import edges_of
 from napsets.kernels.endings import ABOVE, AT_LEAST, NOMINAL, Reach, needed_mass
 from napsets.kernels.search import find_thresholds
 from napsets.localisers.base import Cut, Reference
@@ -80,11 +81,7 @@ def world(request):
     """A graph of many words and blocks, of which neighbourhoods leave gaps."""
     rng = np.random.default_rng(7)
     size = 3001
-    if request.param == "rings":
-        ring = np.arange(size)
-        edges = np.stack([ring, np.where(ring % 50 == 49, ring - 49, (ring + 1) % size)])
-    else:
-        edges = rng.integers(size, size=(2, (40 if request.param == "dense" else 2) * size))
+    edges = edges_of(request.param, size, rng)
     directed = request.param == "directed"
     calibration = rng.permutation(size)[:1777]
     scores = np.round(rng.random(calibration.size), 3)

@@ -13,7 +13,6 @@ from napsets.localisers import Cut, Hops, Reference
 from napsets.methods import load, make_method, save
 from oracles import STRATEGIES, adjacency_sets, float_hop_threshold, hops_from, same_bits
 from strategies import cases
-from worlds import make_world
 
 DIRECTIONS = ("out", "in", "both")
 
@@ -49,12 +48,7 @@ def test_thresholds_rest_on_the_nodes_that_the_direction_leads_to(direction, cas
         assert np.array_equal(swum.values[0, 0], expected)
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return make_world(tmp_path_factory.mktemp("world"))
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def one_way(world):
     source = np.repeat(np.arange(world.graph.num_nodes), world.graph.degrees)
     kept = np.random.default_rng(0).random(source.size) < 0.5

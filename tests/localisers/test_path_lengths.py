@@ -20,7 +20,6 @@ from napsets.methods import load, make_method, save
 from napsets.quantile import summed_quantile, summed_rank
 from oracles import path_distances, same_bits, summed_masses, summed_threshold
 from strategies import cases
-from worlds import make_world
 
 #: Sums of these round, and many of them tie.
 LENGTHS = [0.1, 0.2, 0.30000000000000004, 0.3, 0.7, 1.0, 1e-9, 3.0]
@@ -309,11 +308,7 @@ def test_a_radius_that_nobody_chose_holds_as_many_labels_for_half_of_the_labelle
     assert near_radii(lonely, [5]) == [1.0]
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return make_world(tmp_path_factory.mktemp("world"), lengths=True)
-
-
+@pytest.mark.world(lengths=True)
 @pytest.mark.parametrize("exact", [False, True])
 def test_a_method_by_path_length_predicts_is_saved_and_explained(world, tmp_path, exact):
     localiser = PathLengths(1.5, "gaussian", pool=5.0, alike=3.0)
@@ -333,6 +328,7 @@ def test_a_method_by_path_length_predicts_is_saved_and_explained(world, tmp_path
     assert (np.diff(seen.neighbour_scores) >= 0).all()
 
 
+@pytest.mark.world(lengths=True)
 def test_a_function_cannot_be_saved(world, tmp_path):
     method = ns.Method("aps", PathLengths(1.5, np.ones_like))
     calibrated = method.calibrate(world.graph, world.probabilities, world.labels, world.calibration)

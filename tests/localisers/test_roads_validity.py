@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import napsets as ns
+from worlds import guess
 
 NODES, CLASSES, LABELLED, ALPHA, DRAWS = 400, 3, 60, 0.1, 200
 
@@ -21,9 +22,7 @@ def uneven_roads(seed=0):
     lengths = np.where(hard[ends[0]], 0.2, 1.0) * rng.exponential(size=3 * NODES) + 1e-3
     graph = ns.Graph.from_edge_index(ends, NODES, directed=True, lengths=lengths)
     labels = rng.integers(CLASSES, size=NODES)
-    logits = np.where(hard, 0.5, 3.0)[:, None] * (np.arange(CLASSES) == labels[:, None])
-    logits = logits + rng.normal(size=(NODES, CLASSES))
-    return graph, np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), labels
+    return graph, guess(labels, np.where(hard, 0.5, 3.0), rng), labels
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from scipy.stats import binom
 
 import napsets as ns
 from napsets.localisers import Cut, Reference
+from worlds import block_model
 
 LEVELS = [Fraction(1, 2), Fraction(3, 4), Fraction(7, 8), Fraction(0), Fraction(1)]
 RULES = ["nominal", "at least", "above"]
@@ -171,11 +172,7 @@ def test_equal_ratios_are_split_conformal_prediction():
 
 @pytest.fixture
 def world():
-    rng = np.random.default_rng(1)
-    y = rng.integers(3, size=300)
-    p = 0.4 * np.eye(3)[y] + 0.6 * rng.dirichlet(np.ones(3), 300)
-    graph = ns.Graph.from_edge_index(rng.integers(300, size=(2, 900)), num_nodes=300)
-    return graph, p, y, np.arange(300) < 150
+    return *block_model(None, 300, degree=6, seed=1), np.arange(300) < 150
 
 
 @pytest.mark.parametrize("localiser", [ns.LabelShift([1.0, 0.5, 3.0]), ns.CovariateShift(1.0 + np.arange(300) % 3)])

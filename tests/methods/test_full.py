@@ -15,6 +15,7 @@ from napsets.localisers import Everyone, Hops
 from napsets.methods import Method
 from napsets.methods.data import CalibrationData
 from napsets.scores import APS, RAPS, SAPS, THR, ByLabel, Diffused, Informed, Labelled, Sharpened
+from worlds import weak_model
 
 BASES = [APS(), THR(), Sharpened(APS(), 2.0), RAPS(), Sharpened(THR(), 1.6), SAPS()]
 
@@ -147,20 +148,8 @@ def test_within_groups_only_their_own_labels_judge_and_all_speak(by, seed, kerne
                 assert sets.label_thresholds[v, y] == slow[y]
 
 
-def world(rng, nodes=260, classes=3, degree=6):
-    """A homophilous graph, a weak model, and labels."""
-    labels = rng.integers(classes, size=nodes)
-    ends = rng.integers(nodes, size=(2, 4 * nodes * degree))
-    alike = labels[ends[0]] == labels[ends[1]]
-    kept = np.flatnonzero(alike | (rng.random(alike.size) < 0.15))[: nodes * degree // 2]
-    graph = ns.Graph.from_edge_index(ends[:, kept], num_nodes=nodes)
-    logits = 0.8 * (np.arange(classes) == labels[:, None]) + rng.normal(size=(nodes, classes))
-    p = np.exp(logits)
-    return graph, p / p.sum(axis=1, keepdims=True), labels
-
-
 def test_threads_batches_and_the_order_of_nodes_change_nothing(kernels, monkeypatch):
-    graph, p, labels = world(np.random.default_rng(0))
+    graph, p, labels = weak_model(seed=0)
     calibrated = Method(Informed(), Everyone(), Full()).calibrate(graph, p, labels, np.arange(0, 260, 2))
     nodes = np.arange(1, 260, 2)
     whole = calibrated.predict(nodes, 0.1)
@@ -188,7 +177,7 @@ def test_a_full_level_needs_one_threshold_for_all_and_a_score_of_rows():
 
 
 def test_a_score_without_evidence_is_at_a_full_level_what_it_is_at_an_exact_one():
-    graph, p, labels = world(np.random.default_rng(3))
+    graph, p, labels = weak_model(seed=3)
     sets = [
         Method(APS(), Everyone(), level).calibrate(graph, p, labels, np.arange(100)).predict(np.arange(100, 260))
         for level in (Full(), Exact())
@@ -212,7 +201,7 @@ def test_a_split_and_a_map_that_are_given_give_the_same_sets():
 
 
 def test_a_saved_method_gives_the_same_sets(tmp_path):
-    graph, p, labels = world(np.random.default_rng(4))
+    graph, p, labels = weak_model(seed=4)
     for score, groups in ((Informed(), None), (ByLabel(Informed(THR())), "class")):
         calibrated = Method(score, Everyone(), Full(), groups=groups).calibrate(graph, p, labels, np.arange(120))
         calibrated.save(tmp_path / "method.npz")
@@ -223,7 +212,7 @@ def test_a_saved_method_gives_the_same_sets(tmp_path):
 
 
 def test_an_inspection_says_what_the_candidate_itself_changed():
-    graph, p, labels = world(np.random.default_rng(5))
+    graph, p, labels = weak_model(seed=5)
     calibrated = Method(Informed(), Everyone(), Full()).calibrate(graph, p, labels, np.arange(120))
     seen = ns.inspect_node(calibrated, 200)
     held_out = calibrated.scored.level_nodes

@@ -11,11 +11,12 @@ import pytest
 from scipy.stats import betabinom, binom, kstest
 
 import napsets as ns
-from methods.test_full import random_case, scores_of_bag, slow_thresholds, world
+from methods.test_full import random_case, scores_of_bag, slow_thresholds
 from napsets.levels import Exact, Full, rank_place
 from napsets.localisers import Everyone
 from napsets.methods import Method
 from napsets.scores import APS, THR, ByLabel, Informed, Labelled, Sharpened
+from worlds import weak_model
 
 SIZES = [40, 100, 101, pytest.param(999, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.slow)]
 
@@ -41,7 +42,7 @@ class Draws:
 def draws_of(score, level, labelled):
     """Return the p-values of a new node's label and the number covered: of that node, of all at an exact level."""
     rng = np.random.default_rng(labelled)
-    graph, p, labels = world(rng, nodes=labelled + 200)
+    graph, p, labels = weak_model(seed=rng, nodes=labelled + 200)
     draws = Draws(labelled - level.reference_size(labelled), [], [], [])
     for draw in range(400 if labelled < 500 else 300):
         order = rng.permutation(labels.size)
@@ -97,7 +98,7 @@ def test_the_number_covered_of_many_follows_the_beta_binomial_law_at_an_exact_le
 @pytest.mark.parametrize("method", ["informed", "auto", "auto-small"])
 def test_permuting_hidden_labels_changes_no_set_and_no_p_value(method):
     rng = np.random.default_rng(2)
-    graph, p, labels = world(rng, nodes=500)
+    graph, p, labels = weak_model(seed=rng, nodes=500)
     known, hidden = np.arange(0, 500, 2), np.arange(1, 500, 2)
     shuffled = labels.copy()
     shuffled[hidden] = rng.permutation(labels[hidden])
@@ -149,7 +150,7 @@ def probabilities_without(calibrated, data, node, speaker):
 
 @pytest.mark.parametrize("groups", [None, "class"])
 def test_an_inspection_shows_who_speaks_for_which_label_and_what_the_candidate_changed(groups):
-    graph, p, labels = world(np.random.default_rng(5))
+    graph, p, labels = weak_model(seed=5)
     calibrated = Method(Informed(), Everyone(), Full(), groups=groups).calibrate(graph, p, labels, np.arange(120))
     data = ns.methods.data.CalibrationData.check(graph, p, labels, np.arange(120), score=Informed())
     for node in (130, 200, 250):

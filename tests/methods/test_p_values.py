@@ -9,11 +9,12 @@ import pytest
 from scipy.stats import kstest
 
 import napsets as ns
-from methods.test_full import random_case, scores_of_bag, world
+from methods.test_full import random_case, scores_of_bag
 from napsets.levels import Exact, Full, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.methods import Method
 from napsets.scores import APS, THR, Informed
+from worlds import weak_model
 
 ALPHAS = [0.05, 0.1, 0.2, 0.3, 0.5]
 
@@ -31,7 +32,7 @@ def _quiet():
     [(APS(), Everyone(), Nominal()), (THR(), Hops(2, pool=10.0), Exact()), (Informed(), Everyone(), Full())],
 )
 def test_a_label_is_in_the_set_exactly_if_its_p_value_is_over_alpha(score, localiser, level, groups):
-    graph, p, labels = world(np.random.default_rng(0), nodes=600)
+    graph, p, labels = weak_model(seed=0, nodes=600)
     calibrated = Method(score, localiser, level, groups=groups).calibrate(graph, p, labels, np.arange(400))
     nodes = np.arange(400, 600)
     values = calibrated.p_values(nodes)
@@ -62,7 +63,7 @@ def test_p_values_of_a_full_level_are_those_of_every_bag_counted_anew(seed, kern
 
 def test_smoothed_p_values_are_uniform():
     rng = np.random.default_rng(7)
-    graph, p, labels = world(rng)
+    graph, p, labels = weak_model(seed=rng)
     results = []
     for draw in range(400):
         order = rng.permutation(labels.size)
@@ -72,7 +73,7 @@ def test_smoothed_p_values_are_uniform():
 
 
 def test_methods_that_weigh_nodes_by_where_they_are_have_none():
-    graph, p, labels = world(np.random.default_rng(1))
+    graph, p, labels = weak_model(seed=1)
     naps = ns.NAPS().calibrate(graph, p, labels, np.arange(100))
     with pytest.raises(ns.InvalidInputError, match="`p_values` must be asked of a method that compares exchangeable"):
         naps.predict([150], p_values=True)

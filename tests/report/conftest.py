@@ -16,7 +16,7 @@ from napsets.levels import Exact
 from napsets.localisers import Hops, LocalThresholds, Reference
 from napsets.methods import METHODS, Method
 from napsets.report import ReportData, page_data
-from worlds import FOUR, make_numbers
+from worlds import FOUR, draw_world, make_numbers
 
 READY = "document.documentElement.dataset.ready === 'true'"
 #: What the nodes of the page about intervals are called.
@@ -24,23 +24,10 @@ NODE_NAMES = np.array([f"<i>{i}</i> & co" for i in range(900)])
 CLASSES = ["alpha", "beta & gamma", "<b>delta</b>", "epsilon", "zeta"]
 
 
-def make_world(seed: int = 5, n: int = 1500, edges: int = 20000) -> dict[str, Any]:
-    """Five classes that mostly link among themselves, scores that are harder in one class, ten nodes without edges."""
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(5, size=n)
-    ends = rng.integers(n - 10, size=(2, edges))
-    kept = (labels[ends[0]] == labels[ends[1]]) | (rng.random(edges) < 0.1)
-    logits = (2.4 - 1.2 * (labels == 0))[:, None] * (np.arange(5) == labels[:, None]) + rng.normal(size=(n, 5))
-    order = rng.permutation(n - 10)
-    return {
-        "graph": ns.Graph.from_edge_index(ends[:, kept], num_nodes=n),
-        "probabilities": np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True),
-        "labels": labels,
-        "calibration": order[:750],
-        "nodes": np.concatenate([order[750:], np.arange(n - 10, n)]),
-        "seed": 3,
-        "methods": FOUR,
-    }
+def make_world() -> dict[str, Any]:
+    """Five classes that mostly link among themselves, of which the first is harder, and ten nodes without edges."""
+    inputs = draw_world(5, 1500, 5, 20000, strength=2.4, first=1.2, alone=10)
+    return inputs | {"seed": 3, "methods": FOUR}
 
 
 @pytest.fixture(scope="session")

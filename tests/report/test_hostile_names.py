@@ -13,6 +13,7 @@ import pytest
 
 import napsets as ns
 from napsets.checks.text import shown_name, visible
+from worlds import guess
 
 Open = Callable[..., Any]
 
@@ -48,11 +49,11 @@ def named_world(**settings: Any) -> dict[str, Any]:
     n = 40 * len(CLASSES)
     labels = np.arange(n) % len(CLASSES)
     ends = rng.integers(n, size=(2, 12 * n))
-    logits = 3.0 * (np.arange(len(CLASSES)) == labels[:, None]) + rng.normal(size=(n, len(CLASSES)))
+    probabilities = guess(labels, 3.0, rng)
     order = rng.permutation(n)
     return {
         "graph": ns.Graph.from_edge_index(ends[:, labels[ends[0]] % 5 == labels[ends[1]] % 5], num_nodes=n),
-        "probabilities": np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True),
+        "probabilities": probabilities,
         "labels": labels,
         "calibration": order[: n // 2],
         "nodes": order[n // 2 :],

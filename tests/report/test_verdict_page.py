@@ -18,6 +18,7 @@ from napsets.report import ReportData, page_data
 from napsets.report.charts import charts
 from napsets.report.summary import sentence, summarise
 from screens import CUT_OFF, PAPER
+from worlds import guess
 
 # The browser first: where there is none, no page is made in vain.
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("browser")]
@@ -36,11 +37,11 @@ def make_packages(seed: int = 2, n: int = 1800) -> dict[str, Any]:
     source = rng.integers(n, size=14 * n)
     ends = np.stack([source, (source + rng.integers(1, 60, size=source.size)) % n])
     kept = (labels[ends[0]] == labels[ends[1]]) | (rng.random(source.size) < 0.2)
-    logits = 2.6 * (np.arange(MANY) == labels[:, None]) + rng.normal(size=(n, MANY))
+    probabilities = guess(labels, 2.6, rng, MANY)
     order = rng.permutation(n)
     return {
         "graph": ns.Graph.from_edge_index(ends[:, kept], num_nodes=n),
-        "probabilities": np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True),
+        "probabilities": probabilities,
         "labels": labels,
         "calibration": order[: n // 2],
         "nodes": order[n // 2 :],

@@ -15,24 +15,12 @@ import napsets as ns
 from napsets.methods import load, make_method, save
 from napsets.scores import CFGNN, ByLabel, Diffused, Labelled, training_progress
 from napsets.scores.cf_gnn import _loss, _Network, _normalised, _smooth_quantile
+from worlds import block_model
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.gnn
 
 QUICK = CFGNN(epochs=20, rate=0.05, hidden=8)
-
-
-def block_model(nodes=600, classes=3, degree=8, same=0.85, seed=0, strength=1.0):
-    """A graph in which a share `same` of the edges join nodes of one label, and a weak model."""
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(classes, size=nodes)
-    ends = rng.integers(nodes, size=(2, 20 * nodes * degree))
-    alike = labels[ends[0]] == labels[ends[1]]
-    joined = np.flatnonzero(alike)[: int(same * nodes * degree / 2)]
-    apart = np.flatnonzero(~alike)[: int((1 - same) * nodes * degree / 2)]
-    graph = ns.Graph.from_edge_index(ends[:, np.concatenate([joined, apart])], num_nodes=nodes)
-    logits = strength * (np.arange(classes) == labels[:, None]) + rng.normal(size=(nodes, classes))
-    return graph, softmax(logits, axis=1), labels
 
 
 GRAPH, P, Y = block_model()
@@ -142,7 +130,7 @@ def test_coverage_follows_the_beta_binomial_law_whatever_was_learned():
 def test_sets_are_smaller_than_without_the_correction_where_neighbours_are_alike():
     nodes, labelled, differences = 1500, 600, []
     for seed in range(6):
-        graph, p, labels = block_model(nodes, seed=seed)
+        graph, p, labels = block_model(nodes=nodes, seed=seed)
         rng = np.random.default_rng(seed)
         calibration = rng.permutation(nodes)[:labelled]
         rest = np.setdiff1d(np.arange(nodes), calibration)

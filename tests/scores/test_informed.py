@@ -21,19 +21,7 @@ from napsets.scores.exponents import (
     recalibrated,
 )
 from napsets.scores.informed import Informed, informed_probabilities
-
-
-def block_model(same, nodes=600, classes=3, degree=8, seed=0, strength=1.0):
-    """A graph in which a share `same` of the edges join nodes of one label, and a weak model."""
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(classes, size=nodes)
-    ends = rng.integers(nodes, size=(2, 20 * nodes * degree))
-    alike = labels[ends[0]] == labels[ends[1]]
-    joined = np.flatnonzero(alike)[: int(same * nodes * degree / 2)]
-    apart = np.flatnonzero(~alike)[: int((1 - same) * nodes * degree / 2)]
-    graph = ns.Graph.from_edge_index(ends[:, np.concatenate([joined, apart])], num_nodes=nodes)
-    logits = strength * (np.arange(classes) == labels[:, None]) + rng.normal(size=(nodes, classes))
-    return graph, np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), labels
+from worlds import block_model
 
 
 def slow_features(p, graph, nodes, labels, v, hops=2):

@@ -14,6 +14,7 @@ import napsets as ns
 from napsets.methods import load, make_method, save
 from napsets.scores import THR, Diffused, Labelled, Similarity, TunedDiffused, similar_nodes
 from napsets.scores import similarity as room
+from worlds import guess
 
 RNG = np.random.default_rng(0)
 SIZE, CLASSES = 240, 4
@@ -132,8 +133,7 @@ def test_tuned_diffusion_takes_the_strength_with_the_smallest_sets(likeness):
     ends = rng.integers(600, size=(2, 6000))
     kept = ends[:, (labels[ends[0]] == labels[ends[1]]) == bool(likeness)]
     graph = ns.Graph.from_edge_index(kept, 600)
-    logits = 1.5 * np.eye(3)[labels] + rng.normal(size=(600, 3))
-    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    p = guess(labels, 1.5, rng)
     nodes = np.sort(rng.permutation(600)[:200])
     others = np.setdiff1d(np.arange(600), nodes)
     score = TunedDiffused(THR(), alpha=0.2, strengths=(0.9, 0.0, 0.3, 0.6))

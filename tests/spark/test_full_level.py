@@ -12,6 +12,7 @@ import pytest
 import napsets as ns
 from napsets.levels import Full
 from napsets.methods.table import make_method
+from worlds import guess
 
 from .cases import Case, assert_same_bits, random_case
 from .test_graph_plan import by_id
@@ -25,8 +26,7 @@ def alike(ids: str, *, directed: bool = False) -> Case:
     rng = np.random.default_rng(50)
     source, target = case.edge_index
     kept = (case.labels[source] == case.labels[target]) | (rng.random(source.size) < 0.1)
-    logits = 0.7 * np.eye(4)[case.labels] + rng.normal(size=(400, 4))
-    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    p = guess(case.labels, 0.7, rng, 4)
     return replace(case, edge_index=case.edge_index[:, kept], probabilities=p, frames={})
 
 

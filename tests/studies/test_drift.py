@@ -13,6 +13,7 @@ from napsets.datasets.registry import read_collected
 from napsets.studies import STUDIES, Laboratory, RowStore
 from napsets.studies.drift import STRATEGIES, Arrivals, DriftCell, follow, train_softmax
 from napsets.studies.drift_page import page_text, tables
+from worlds import guess
 
 ROOT = Path(__file__).parents[2]
 STUDY = STUDIES["drift"]
@@ -28,9 +29,7 @@ def arrivals():
     """Two classes; the second half of the stream is harder."""
     rng = np.random.default_rng(0)
     labels = rng.integers(3, size=900)
-    logits = rng.normal(size=(900, 3))
-    logits[np.arange(900), labels] += np.where(np.arange(900) < 600, 2.0, 0.5)
-    probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    probabilities = guess(labels, np.where(np.arange(900) < 600, 2.0, 0.5), rng)
     return Arrivals(1.0 - probabilities, labels, 300)
 
 
