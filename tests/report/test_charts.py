@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from napsets.report.chart_parts import coverage, ticks
 from napsets.report.charts import _names
-from napsets.report.encodings import coverage, ticks
 
 
 def rows(*points: tuple[float, float], taken: int = 0, chance: float = 0.0) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from napsets.checks.text import percent
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
 from napsets.levels import chance_band
 from napsets.report import ReportData, page_data
-from napsets.report.chart_data import wilson
+from napsets.report.chart_parts import wilson
 from napsets.report.summary import Vocabulary, cell, summarise
 from worlds import FOUR, make_numbers
 

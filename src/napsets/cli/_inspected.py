@@ -39,7 +39,7 @@ class Explanation(ABC):
             self.truth: self.truth_of(inputs, inspection.node),
             "reason": inspection.reason(),
             "neighbours": self._neighbours(inspection, inputs, shown),
-            "evidence": None if evidence is None else self.evidence(evidence, inputs, shown),
+            "evidence": None if evidence is None else self._evidence(evidence, inputs, shown),
         }
 
     def tables(self, result: dict[str, Any], inspection: Any) -> tuple[Any, list[Any]]:
@@ -78,6 +78,20 @@ class Explanation(ABC):
             for name, hop, weight, place, score, distance in columns
         ]
 
+    def _evidence(self, evidence: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
+        """Return what the labels around the node contributed, and the labelled nodes with the strongest evidence."""
+        voices = evidence.voices[:shown]
+        nodes = inputs.ids.take(np.array([voice.node for voice in voices], dtype=np.int64)).to_pylist()
+        return {
+            "sentence": evidence.sentence,
+            **self.evidence_parts(evidence, inputs),
+            "voices": [
+                {"node": node, "hop": voice.hop} | self.voice(voice, evidence, inputs)
+                for node, voice in zip(nodes, voices, strict=True)
+            ],
+            "speaking": len(evidence.voices),
+        }
+
     @abstractmethod
     def outcome(self, inspection: Any, inputs: Inputs) -> dict[str, Any]:
         """Return what was predicted, and what it was made of."""
@@ -95,8 +109,12 @@ class Explanation(ABC):
         """Return what the scores are made of."""
 
     @abstractmethod
-    def evidence(self, evidence: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
-        """Return what the labels around the node contributed."""
+    def evidence_parts(self, evidence: Any, inputs: Inputs) -> dict[str, Any]:
+        """Return what each part of the evidence contributed."""
+
+    @abstractmethod
+    def voice(self, voice: Any, evidence: Any, inputs: Inputs) -> dict[str, Any]:
+        """Return what one labelled node contributed."""
 
     @abstractmethod
     def evidence_tables(self, evidence: dict[str, Any]) -> list[Any]:
@@ -146,11 +164,8 @@ class _SetExplanation(Explanation):
         title = f"A label is in the set if its score is at most {'its ' * len(own)}τ"
         return table(title, ["label", "probability", "score", *own, ""], rows)
 
-    def evidence(self, evidence: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
-        names = inputs.class_names or []
-        spoken = evidence.voices[:shown]
+    def evidence_parts(self, evidence: Any, inputs: Inputs) -> dict[str, Any]:
         return {
-            "sentence": evidence.sentence,
             "exponents": {name: getattr(evidence.exponents, name) for name in evidence.factors},
             "labels": [
                 {
@@ -159,14 +174,12 @@ class _SetExplanation(Explanation):
                     "informed": evidence.informed[y],
                     "log_odds": dict(zip(evidence.factors, evidence.contributions[:, y].tolist(), strict=True)),
                 }
-                for y, name in enumerate(names)
+                for y, name in enumerate(inputs.class_names or [])
             ],
-            "voices": [
-                {"node": node, "hop": voice.hop, "label": names[voice.label], "odds": voice.odds}
-                for node, voice in zip(_names_of(spoken, inputs), spoken, strict=True)
-            ],
-            "speaking": len(evidence.voices),
         }
+
+    def voice(self, voice: Any, evidence: Any, inputs: Inputs) -> dict[str, Any]:
+        return {"label": (inputs.class_names or [])[voice.label], "odds": voice.odds}
 
     def evidence_tables(self, evidence: dict[str, Any]) -> list[Any]:
         factors = list(evidence["exponents"])
@@ -250,8 +263,8 @@ class _IntervalExplanation(Explanation):
         title = "The model's outputs and the terms of the interval"
         return table(title, ["", "model", "informed", "shift"], shifted)
 
-    def evidence(self, evidence: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
-        spoken, outputs = evidence.voices[:shown], evidence.outputs
+    def evidence_parts(self, evidence: Any, inputs: Inputs) -> dict[str, Any]:
+        outputs = evidence.outputs
         counts = [None] * (len(evidence.terms) - evidence.counts.size) + evidence.counts.tolist()
         columns = zip(
             evidence.terms,
@@ -262,7 +275,6 @@ class _IntervalExplanation(Explanation):
             strict=True,
         )
         return {
-            "sentence": evidence.sentence,
             "outputs": list(outputs),
             "terms": [
                 {
@@ -274,18 +286,11 @@ class _IntervalExplanation(Explanation):
                 }
                 for name, value, count, weights, adds in columns
             ],
-            "voices": [
-                {
-                    "node": node,
-                    "hop": voice.hop,
-                    "target": voice.target,
-                    "residual": voice.residual,
-                    "moves": dict(zip(outputs, voice.shifts.tolist(), strict=True)),
-                }
-                for node, voice in zip(_names_of(spoken, inputs), spoken, strict=True)
-            ],
-            "speaking": len(evidence.voices),
         }
+
+    def voice(self, voice: Any, evidence: Any, inputs: Inputs) -> dict[str, Any]:
+        moves = dict(zip(evidence.outputs, voice.shifts.tolist(), strict=True))
+        return {"target": voice.target, "residual": voice.residual, "moves": moves}
 
     def evidence_tables(self, evidence: dict[str, Any]) -> list[Any]:
         outputs = evidence["outputs"]
@@ -320,11 +325,6 @@ class _IntervalExplanation(Explanation):
 def explanation_of(prediction: type[Prediction]) -> Explanation:
     """Return what is said of a kind of prediction."""
     return _SetExplanation() if prediction is PredictionSets else _IntervalExplanation()
-
-
-def _names_of(voices: Any, inputs: Inputs) -> list[Any]:
-    names: list[Any] = inputs.ids.take(np.array([voice.node for voice in voices], dtype=np.int64)).to_pylist()
-    return names
 
 
 def _spoken(evidence: dict[str, Any]) -> str:

@@ -89,8 +89,8 @@ def reproduce(
         "protocol": protocol, "preset": preset, "inference": inference,
         "method": method, "share": share, "repetitions": repetitions, "sparing": sparing,
     }  # fmt: skip
-    given = {f"--{name}": value is not None and name not in study.options for name, value in particular.items()}
-    refuse_given(f"is not an option of {target}", given)  # ignored, they would mislead
+    foreign = {f"--{name}": value is not None and name not in study.options for name, value in particular.items()}
+    refuse_given(f"is not an option of {target}", foreign)  # ignored, they would mislead
     scope = study.scope(quick, {"dataset": dataset, "model": model, "seeds": seeds, "alpha": alpha, **particular})
     _check_places(results, output, page)
     laboratory = Laboratory(results, root or _ROOTS.get(target, Path("data")))

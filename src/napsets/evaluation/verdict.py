@@ -1,9 +1,9 @@
 """The verdict: which method to use, what it gains, how certain that is, what it costs, and what to watch for.
 
-*What it gains* is measured against the first method on the same nodes (`gains`). Intervals are 95 % ones. Where a
+*What it gains* is measured against the first method on the same nodes (`judgement`). Intervals are 95 % ones. Where a
 method is picked because it did best on the evaluation nodes, they hold for all methods together (Bonferroni), so that
 picking cannot flatter it. *How certain* is coverage compared with the band in which it lies in 95 of 100 draws if the
-method keeps its promise (`promises`). *What to watch for* is found in `cautions` and `weak`; the sentences are in
+method keeps its promise (`napsets.levels`). *What to watch for* stands in `cautions` and `gaps`; the sentences are in
 `verdict_words`.
 """
 

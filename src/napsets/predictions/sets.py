@@ -203,19 +203,7 @@ class PredictionSets(Prediction):
     def of_scores(
         cls, nodes: IntArray, matrix: FloatArray, thresholds: NodeThresholds, top_labels: IntArray | None
     ) -> PredictionSets:
-        """Return the sets that thresholds give nodes with these scores; nothing is checked.
-
-        Parameters
-        ----------
-        nodes : numpy.ndarray
-            The nodes.
-        matrix : numpy.ndarray
-            The scores of every label, shape (nodes, classes).
-        thresholds : NodeThresholds
-            Those of the same nodes.
-        top_labels : numpy.ndarray or None
-            The labels that stand in for empty sets, where these are not allowed.
-        """
+        """Return the sets that thresholds give nodes with these scores, shape (nodes, classes); nothing is checked."""
         by_label = thresholds.by_label
         top = None if thresholds.allow_empty else top_labels
         return cls.unchecked(

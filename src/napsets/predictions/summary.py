@@ -10,17 +10,7 @@ Self = TypeVar("Self", bound="Summary")
 
 
 class Summary(ABC):
-    """A prediction in a few numbers; the summaries of two parts of the same work add up (``+``).
-
-    Attributes
-    ----------
-    nodes : int
-        Rows of the prediction.
-    infinite : int
-        Nodes with too little support: their threshold is +∞.
-    unreached : int
-        Nodes whose threshold rests on no calibration node at all.
-    """
+    """A prediction in a few numbers; the summaries of two parts of the same work add up (``+``)."""
 
     infinite: int
     unreached: int

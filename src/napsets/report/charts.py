@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from napsets.report.chart_data import Row
-from napsets.report.data import ReportData
-from napsets.report.encodings import (
+from napsets.report.chart_parts import (
     INTERVAL_TIPS,
     Columns,
     Looks,
     Measure,
+    Row,
     Spec,
     coverage,
     layer,
@@ -20,6 +19,7 @@ from napsets.report.encodings import (
     target_rule,
     tips,
 )
+from napsets.report.data import ReportData
 
 #: Coverage minus target, where the colours of the map change.
 STEPS = [-0.1, -0.05, -0.02, 0.02, 0.05]

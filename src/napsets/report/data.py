@@ -15,7 +15,7 @@ from napsets.evaluation.comparison import CURVE_ALPHAS
 from napsets.evaluation.results import Comparison
 from napsets.evaluation.verdict_words import Verdict
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
-from napsets.report.chart_data import Row, Table, band_rows, curve_rows, front_rows, method_rows
+from napsets.report.chart_parts import Row, Table, band_rows, curve_rows, front_rows, method_rows
 from napsets.report.explorer import Explorer, explore
 from napsets.report.intervals_page import IntervalsPage
 from napsets.report.kind import PageKind, ShownMethod, focus

@@ -22,22 +22,27 @@ from napsets.evaluation.results import MethodResult
 from napsets.evaluation.verdict_words import whose_finite
 from napsets.groups import by_quantiles
 from napsets.predictions import PredictionIntervals
-from napsets.report.chart_data import Ends, Row, Z, group_rows, median_ends, range_names
-from napsets.report.encodings import (
+from napsets.report.chart_parts import (
     CHANCE_TIPS,
     INTERVAL_TIPS,
     Columns,
+    Ends,
     Looks,
     Measure,
+    Row,
     Spec,
+    Z,
+    group_rows,
     grouped,
     layer,
+    median_ends,
     number_axis,
     ordinal,
+    range_names,
     reach,
     tips,
 )
-from napsets.report.kind import VOICES, Cells, PageKind, VoiceColumn, each_once
+from napsets.report.kind import VOICES, PageKind, VoiceColumn, each_once
 from napsets.report.summary import Headline, Vocabulary, card
 from napsets.scores.informed_intervals import BoundInformedIntervals
 
@@ -249,30 +254,20 @@ class IntervalsPage(PageKind):
             card("The whole line", f"{focus['infinite']:,}", endless),
         ]
 
-    def method_table(self, data: ReportData) -> Cells:
+    def method_cells(self, row: Row) -> list[tuple[str, str]]:
         return [
-            [
-                (row["method"], ""),
-                (percent(row["coverage"]), f"± {100 * row['coverage_se']:.1f}"),
-                (wide(row["mean_width"]), _error(row["mean_width_se"])),
-                (wide(row["shared_width"]), _error(row["shared_width_se"])),
-                (percent(row["infinite_rate"]), ""),
-                (f"{row['gap_degree']:.3f}", f"chance {row['chance_degree']:.3f}"),
-                (f"{row['gap_prediction']:.3f}", f"chance {row['chance_prediction']:.3f}"),
-                (percent(row["lowest"]), ""),
-            ]
-            for row in data.methods
+            (wide(row["mean_width"]), _error(row["mean_width_se"])),
+            (wide(row["shared_width"]), _error(row["shared_width_se"])),
+            (percent(row["infinite_rate"]), ""),
+            (f"{row['gap_degree']:.3f}", f"chance {row['chance_degree']:.3f}"),
+            (f"{row['gap_prediction']:.3f}", f"chance {row['chance_prediction']:.3f}"),
         ]
 
-    def size_table(self, data: ReportData) -> Cells:
+    def size_cells(self, row: Row) -> list[tuple[str, str]]:
         return [
-            [
-                (row["method"], ""),
-                *((wide(row[name]), "") for name in ("narrow", "median_width", "broad")),
-                (f"{row['points']:,}", percent(row["point_rate"])),
-                (f"{row['infinite']:,}", percent(row["infinite_rate"])),
-            ]
-            for row in data.methods
+            *((wide(row[name]), "") for name in ("narrow", "median_width", "broad")),
+            (f"{row['points']:,}", percent(row["point_rate"])),
+            (f"{row['infinite']:,}", percent(row["infinite_rate"])),
         ]
 
 

@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, IntArray
+from napsets.checks.text import percent
 from napsets.evaluation.cautions import is_proven
 from napsets.evaluation.results import Comparison, MethodResult
 from napsets.evaluation.verdict_words import Verdict
 from napsets.graph import Graph
 from napsets.localisers import Everyone, HopsLocal
 from napsets.methods import methods
-from napsets.report.chart_data import Ends, Row
-from napsets.report.encodings import Columns, Looks, Measure, Spec
+from napsets.report.chart_parts import Columns, Ends, Looks, Measure, Row, Spec
 from napsets.report.summary import Vocabulary
 
 if TYPE_CHECKING:
@@ -215,12 +215,28 @@ class PageKind(ABC):
         """Return the headline numbers: name, value of the method that the page is about, what to compare it with."""
 
     @abstractmethod
-    def method_table(self, data: ReportData) -> Cells:
-        """Return the comparison of the methods."""
+    def method_cells(self, row: Row) -> list[tuple[str, str]]:
+        """Return what the comparison says of a method between its coverage and its worst neighbourhood."""
 
     @abstractmethod
+    def size_cells(self, row: Row) -> list[tuple[str, str]]:
+        """Return the sizes of a method, counted."""
+
+    def method_table(self, data: ReportData) -> Cells:
+        """Return the comparison of the methods."""
+        return [
+            [
+                (row["method"], ""),
+                (percent(row["coverage"]), f"± {100 * row['coverage_se']:.1f}"),
+                *self.method_cells(row),
+                (percent(row["lowest"]), ""),
+            ]
+            for row in data.methods
+        ]
+
     def size_table(self, data: ReportData) -> Cells:
         """Return sizes, counted."""
+        return [[(row["method"], ""), *self.size_cells(row)] for row in data.methods]
 
 
 def each_once(items: Sequence[Item | None], same: Callable[[Item, Item], bool]) -> tuple[IntArray, list[Item]]:

@@ -13,7 +13,7 @@ from napsets.evaluation.groups import groups_of_partition
 from napsets.evaluation.metrics import finite_mean, neighbourhood_partition
 from napsets.evaluation.results import Comparison
 from napsets.graph import Graph
-from napsets.report.chart_data import Row
+from napsets.report.chart_parts import Row
 
 #: Neighbourhoods with fewer nodes are not drawn; PCCV judges only those of `JUDGED_SIZE` or more, as in the paper.
 DRAWN_SIZE, JUDGED_SIZE = 10, 30

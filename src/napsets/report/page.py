@@ -15,10 +15,9 @@ from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.results import Comparison
 from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
-from napsets.report.chart_data import Row
+from napsets.report.chart_parts import LOOKS, Row, Spec, coverage, number_axis, reach, target_rule, tips
 from napsets.report.charts import charts
 from napsets.report.data import ReportData, page_data
-from napsets.report.encodings import LOOKS, Spec, coverage, number_axis, reach, target_rule, tips
 from napsets.report.neighbourhoods import DRAWN_SIZE, JUDGED_SIZE
 from napsets.report.record import as_json
 from napsets.report.summary import cell, code, sentence, summarise, unbroken

@@ -19,33 +19,31 @@ from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import coverage_by_class, coverage_by_degree
 from napsets.evaluation.results import MethodResult, finite_together
 from napsets.levels import chance_band
-from napsets.report.chart_data import (
-    Ends,
-    Row,
-    Z,
-    group_rows,
-    mean_ends,
-    range_names,
-    share_row,
-    wilson,
-)
-from napsets.report.encodings import (
+from napsets.report.chart_parts import (
     CHANCE_TIPS,
     INTERVAL_TIPS,
     Columns,
+    Ends,
     Looks,
     Measure,
+    Row,
     Spec,
+    Z,
     coverage,
+    group_rows,
     grouped,
     layer,
+    mean_ends,
     number_axis,
     ordinal,
+    range_names,
     reach,
+    share_row,
     target_rule,
     tips,
+    wilson,
 )
-from napsets.report.kind import VOICES, Cells, PageKind, VoiceColumn, each_once
+from napsets.report.kind import VOICES, PageKind, VoiceColumn, each_once
 from napsets.report.summary import Headline, Vocabulary, card, number, quoted, size_range
 from napsets.scores.informed import BoundInformed, evidence_of
 
@@ -247,31 +245,21 @@ class SetsPage(PageKind):
             ),
         ]
 
-    def method_table(self, data: ReportData) -> Cells:
+    def method_cells(self, row: Row) -> list[tuple[str, str]]:
         return [
-            [
-                (row["method"], ""),
-                (percent(row["coverage"]), f"± {100 * row['coverage_se']:.1f}"),
-                (number(row["mean_size"]), f"± {number(row['mean_size_se'])}"),
-                (number(row["size_given_coverage"]), ""),
-                (number(row["supported_size"]), ""),
-                (number(row["sscv"], 3), ""),
-                (number(row["pccv"], 3), "" if math.isnan(row["pccv"]) else f"chance {number(row['pccv_chance'], 3)}"),
-                (percent(row["lowest"]), ""),
-            ]
-            for row in data.methods
+            (number(row["mean_size"]), f"± {number(row['mean_size_se'])}"),
+            (number(row["size_given_coverage"]), ""),
+            (number(row["supported_size"]), ""),
+            (number(row["sscv"], 3), ""),
+            (number(row["pccv"], 3), "" if math.isnan(row["pccv"]) else f"chance {number(row['pccv_chance'], 3)}"),
         ]
 
-    def size_table(self, data: ReportData) -> Cells:
+    def size_cells(self, row: Row) -> list[tuple[str, str]]:
         return [
-            [
-                (row["method"], ""),
-                (f"{row['empty']:,}", percent(row["empty_rate"])),
-                (f"{row['singletons']:,}", percent(row["singleton_rate"])),
-                (f"{row['full']:,}", percent(row["full_rate"])),
-                (f"{row['infinite']:,}", percent(row["infinite"] / row["nodes"])),
-            ]
-            for row in data.methods
+            (f"{row['empty']:,}", percent(row["empty_rate"])),
+            (f"{row['singletons']:,}", percent(row["singleton_rate"])),
+            (f"{row['full']:,}", percent(row["full_rate"])),
+            (f"{row['infinite']:,}", percent(row["infinite"] / row["nodes"])),
         ]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from napsets.checks.text import percent, visible
 from napsets.evaluation.verdict_words import named
-from napsets.report.chart_data import Row
+from napsets.report.chart_parts import Row
 
 if TYPE_CHECKING:
     from napsets.report.data import ReportData
