@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -181,31 +181,45 @@ class RowScore(ABC):
         return BoundRows(self, outputs, u)
 
 
-PublicForm = TypeVar("PublicForm", bound=Callable[..., FloatArray])
+class CheckedRows(RowScore):
+    """A score of rows that checks its arguments here, and writes two methods on rows that were checked."""
 
+    @abstractmethod
+    def _matrix(self, p: npt.NDArray[Any], u: Any) -> FloatArray:
+        """Scores of every label."""
 
-def checks(unchecked: Callable[..., FloatArray]) -> Callable[[PublicForm], PublicForm]:
-    """Return a decorator that says what a public method of a score does once its arguments are checked."""
+    @abstractmethod
+    def _at(self, p: npt.NDArray[Any], y: IntArray, u: Any) -> FloatArray:
+        """Scores of the given labels."""
 
-    def mark(public: PublicForm) -> PublicForm:
-        public.unchecked = unchecked  # type: ignore[attr-defined]
-        return public
+    def _uniforms(self, u: Any, size: int) -> Any:
+        """Return the uniform number of each row, or refuse what is none; scores that use none take anything."""
+        return u
 
-    return mark
+    def matrix(self, probabilities: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
+        """Scores of every label, shape (nodes, classes), in float64."""
+        p = check_probabilities(probabilities)
+        return self._matrix(p, self._uniforms(u, p.shape[0]))
+
+    def at(self, probabilities: ArrayLike, labels: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
+        """Scores of the given labels, shape (nodes,), identical to ``matrix(...)[i, labels[i]]``."""
+        p = check_probabilities(probabilities)
+        return self._at(p, known_labels(labels, p), self._uniforms(u, p.shape[0]))
 
 
 def unchecked_form(score: Any, name: str, rows: npt.NDArray[Any]) -> Callable[..., FloatArray] | None:
     """Return a method of a score without its checks; None for a score of the user's own, or rows that need them."""
     if rows.dtype.char not in "fd":  # which the checks turn into such numbers
         return None
-    return getattr(getattr(type(score), name, None), "unchecked", None)
+    checked = getattr(type(score), name, None) is getattr(CheckedRows, name)
+    return getattr(score, f"_{name}") if checked else None
 
 
 def score_rows(score: Any, name: str, rows: npt.NDArray[Any], *arguments: Any) -> FloatArray:
     """Call `matrix` or `at` of a score on rows that were checked, without its checks where that is possible."""
     unchecked = unchecked_form(score, name, rows)
     if unchecked is not None:
-        return unchecked(score, rows, *arguments)
+        return unchecked(rows, *arguments)
     scores: FloatArray = getattr(score, name)(rows, *arguments)
     return scores
 
@@ -242,7 +256,7 @@ class BoundRows(Sealed, BoundLabels):
         nodes = check_index("nodes", nodes, self.probabilities.shape[0], quiet=True)
         rows = self.probabilities[nodes]
         if (unchecked := unchecked_form(self.score, "matrix", rows)) is not None:
-            return unchecked(self.score, rows, self.u[nodes])
+            return unchecked(rows, self.u[nodes])
         scores = as_array("score", self.score.matrix(rows, self.u[nodes]))
         if scores.shape != rows.shape or scores.dtype.kind not in "fiub" or np.isnan(scores).any():
             what = "NaN" if scores.shape == rows.shape else f"shape {scores.shape}"
@@ -354,15 +368,6 @@ def check_outputs(outputs: object, u: object) -> tuple[npt.NDArray[Any], FloatAr
     return rows, check_scores("u", u, size=rows.shape[0], each="node")
 
 
-def check_table_of(name: str, array: Any, shape: tuple[int, ...]) -> Any:
-    """Return finite numbers of a file that have a shape, or refuse them."""
-    if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
-        raise InvalidInputError(
-            f"`{name}` must be finite numbers of shape {shape}; got {array.dtype} of shape {array.shape}"
-        )
-    return array
-
-
 def check_reference(reference: object) -> Labelled:
     """Return the labelled nodes that a score learns from, or refuse what is none."""
     if reference is None:
@@ -389,11 +394,3 @@ def check_around(
         elif not np.isfinite(check_scores("reference", labelled.labels, size=labelled.nodes.size)).all():
             raise InvalidInputError("`reference` must have finite targets; some are not")
     return rows, known
-
-
-def means_around(graph: Graph, values: npt.NDArray[Any]) -> FloatArray:
-    """Return the mean of the neighbours' rows of `values`, and the own row of a node without neighbours."""
-    means = graph.neighbour_means(values)
-    alone = graph.degrees == 0
-    means[alone] = values[alone]
-    return means

@@ -39,8 +39,8 @@ from napsets.scores.base import (
     check_reference,
     learns,
     make_score,
-    means_around,
 )
+from napsets.scores.evidence import means_around
 from napsets.scores.rows import APS
 
 _ROWS = 1 << 16  # nodes scored at a time

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.graph import Graph
-from napsets.scores.base import Labelled, means_around
+from napsets.scores.base import Labelled
 from napsets.scores.exponents import (
     PRIOR,
     Exponents,
@@ -274,6 +274,14 @@ class Evidence:
             counts = self.count("near", rows), self.count("far", rows)
             out[rows] = normalised(label_weights(learned, self.fixed(learned, rows), *counts))
         return out
+
+
+def means_around(graph: Graph, values: npt.NDArray[Any]) -> FloatArray:
+    """Return the mean of the neighbours' rows of `values`, and the own row of a node without neighbours."""
+    means = graph.neighbour_means(values)
+    alone = graph.degrees == 0
+    means[alone] = values[alone]
+    return means
 
 
 def log_floored(p: npt.NDArray[Any]) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray, Sealed, sealed
 from napsets.errors import InvalidInputError
-from napsets.scores.base import Labelled, check_table_of
+from napsets.scores.base import Labelled
 
 #: κ of each kind of evidence: this many labels weigh as much as the shares of labels in general.
 PRIOR = {"near": 2.0, "far": 1.0, "alike": 10.0, "wide": 0.3}
@@ -102,6 +102,15 @@ class Learned(Sealed):
         if recalibration is not None:
             check_table_of("recalibration", recalibration, (2 * classes + 2, classes))
         return cls(Exponents(**named), shares, table, recalibration)
+
+
+def check_table_of(name: str, array: Any, shape: tuple[int, ...]) -> Any:
+    """Return finite numbers of a file that have a shape, or refuse them."""
+    if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
+        raise InvalidInputError(
+            f"`{name}` must be finite numbers of shape {shape}; got {array.dtype} of shape {array.shape}"
+        )
+    return array
 
 
 def alike_table(outputs: npt.NDArray[Any], reference: Labelled) -> FloatArray:

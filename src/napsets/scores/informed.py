@@ -55,12 +55,11 @@ from napsets.scores.base import (
     bind,
     check_around,
     check_reference,
-    check_table_of,
     known_labels,
     make_score,
 )
 from napsets.scores.evidence import Evidence, label_weights, normalised
-from napsets.scores.exponents import Exponents, Learned
+from napsets.scores.exponents import Exponents, Learned, check_table_of
 from napsets.scores.rows import APS
 
 BoundT = TypeVar("BoundT")

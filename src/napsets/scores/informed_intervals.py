@@ -26,8 +26,9 @@ from napsets.checks.values import check_count, check_share, plain
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals
-from napsets.scores.base import BOUND, SCORES, Labelled, check_around, check_reference, check_table_of, make_score
+from napsets.scores.base import BOUND, SCORES, Labelled, check_around, check_reference, make_score
 from napsets.scores.evidence import CROWD, sums_over_way_back
+from napsets.scores.exponents import check_table_of
 from napsets.scores.informed import InformedScore
 from napsets.scores.residuals import CQR, BoundIntervals, IntervalScore
 

@@ -129,39 +129,45 @@ class CQR(IntervalScore):
         return middle
 
 
-@SCORES.add("absolute")
-@dataclass(frozen=True)
-class AbsoluteResidual(IntervalScore):
-    """S = |y − ŷ| (Papadopoulos et al., 2002; Lei et al., 2018): intervals ŷ ± τ, equally wide for equal τ."""
+class _Residual(IntervalScore):
+    """S = |y − ŷ| / spread, with ŷ in the first column."""
 
-    columns: ClassVar[tuple[str, ...]] = ("prediction",)
     quantiles: ClassVar[dict[int, float]] = {0: 0.5}
     linear: ClassVar[bool] = True
-    rule: ClassVar[str] = "prediction ± τ"
 
     def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
         """Scores of the given targets."""
         outputs, targets = self.check(outputs), _beside("targets", targets, outputs)
-        return np.abs(targets - outputs[:, 0])
+        with np.errstate(over="ignore"):  # beside the smallest spreads, a residual is infinite
+            return np.abs(targets - outputs[:, 0]) / self.spread(outputs)
 
     def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ŷ ± τ."""
+        """Return ŷ ± τ · spread."""
         outputs, thresholds = self.check(outputs), _beside("thresholds", thresholds, outputs)
-        return _outward(outputs[:, 0], np.maximum(thresholds, 0.0), outputs[:, 0])
+        with np.errstate(over="ignore"):
+            reach = np.maximum(thresholds, 0.0) * self.spread(outputs)
+        return _outward(outputs[:, 0], reach, outputs[:, 0])
 
     def centre(self, outputs: FloatArray) -> FloatArray:
         """Return the prediction."""
         return self.check(outputs)[:, 0]
 
 
+@SCORES.add("absolute")
+@dataclass(frozen=True)
+class AbsoluteResidual(_Residual):
+    """S = |y − ŷ| (Papadopoulos et al., 2002; Lei et al., 2018): intervals ŷ ± τ, equally wide for equal τ."""
+
+    columns: ClassVar[tuple[str, ...]] = ("prediction",)
+    rule: ClassVar[str] = "prediction ± τ"
+
+
 @SCORES.add("normalised")
 @dataclass(frozen=True)
-class NormalisedResidual(IntervalScore):
+class NormalisedResidual(_Residual):
     """S = |y − ŷ| / σ̂ (Papadopoulos et al., 2008): intervals ŷ ± τσ̂, wider where the model is less certain."""
 
     columns: ClassVar[tuple[str, ...]] = ("prediction", "spread")
-    quantiles: ClassVar[dict[int, float]] = {0: 0.5}
-    linear: ClassVar[bool] = True
     rule: ClassVar[str] = "prediction ± τ · spread"
 
     def spread(self, outputs: FloatArray) -> FloatArray:
@@ -175,23 +181,6 @@ class NormalisedResidual(IntervalScore):
             row = int((array[:, 1] <= 0).argmax())
             raise InvalidInputError(f"`outputs` must have spreads above 0; row {row} has {array[row, 1]:g}")
         return array
-
-    def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
-        """Scores of the given targets."""
-        outputs, targets = self.check(outputs), _beside("targets", targets, outputs)
-        with np.errstate(over="ignore"):  # beside the smallest spreads, a residual is infinite
-            return np.abs(targets - outputs[:, 0]) / outputs[:, 1]
-
-    def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ŷ ± τσ̂."""
-        outputs, thresholds = self.check(outputs), _beside("thresholds", thresholds, outputs)
-        with np.errstate(over="ignore"):
-            reach = np.maximum(thresholds, 0.0) * outputs[:, 1]
-        return _outward(outputs[:, 0], reach, outputs[:, 0])
-
-    def centre(self, outputs: FloatArray) -> FloatArray:
-        """Return the prediction."""
-        return self.check(outputs)[:, 0]
 
 
 def _beside(name: str, value: object, outputs: ArrayLike) -> FloatArray:

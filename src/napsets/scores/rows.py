@@ -16,7 +16,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_probabilities
 from napsets.checks.values import check_count, check_flag, check_number, plain
 from napsets.errors import InvalidInputError
-from napsets.scores.base import SCORES, RowScore, checks, known_labels, make_score, score_rows
+from napsets.scores.base import SCORES, CheckedRows, make_score, score_rows
 
 #: A larger price of a rank would drown the probabilities, and in the end overflow.
 LARGEST_PENALTY = 1e100
@@ -36,7 +36,7 @@ class Ranked:
     u: FloatArray
 
 
-class RankScore(RowScore):
+class RankScore(CheckedRows):
     """A score that is a formula in a label's probability, rank and cumulative sum."""
 
     randomized: bool = True
@@ -73,18 +73,6 @@ class RankScore(RowScore):
         probability = p[np.arange(y.size), y].astype(np.float64)
         uniforms = u if self.randomized else np.full(y.size, self.fixed_u)
         return self.formula(Ranked(probability, cumulative, rank, largest, uniforms))
-
-    @checks(_matrix)
-    def matrix(self, probabilities: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
-        """Scores of every label, shape (nodes, classes), in float64."""
-        p = check_probabilities(probabilities)
-        return self._matrix(p, self._uniforms(u, p.shape[0]))
-
-    @checks(_at)
-    def at(self, probabilities: ArrayLike, labels: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
-        """Scores of the given labels, shape (nodes,), identical to ``matrix(...)[i, labels[i]]``."""
-        p = check_probabilities(probabilities)
-        return self._at(p, known_labels(labels, p), self._uniforms(u, p.shape[0]))
 
     def _uniforms(self, u: ArrayLike | None, size: int) -> FloatArray:
         if not self.randomized:
@@ -208,7 +196,7 @@ def _chunks(p: npt.NDArray[Any]) -> list[slice]:
 
 @SCORES.add("thr")
 @dataclass(frozen=True)
-class THR(RowScore):
+class THR(CheckedRows):
     """Threshold score (Sadinle et al., 2019): S(x, y) = 1 − p_y. The smallest sets on average; ignores u."""
 
     def _matrix(self, p: npt.NDArray[Any], u: Any) -> FloatArray:
@@ -219,17 +207,6 @@ class THR(RowScore):
         scores: FloatArray = 1.0 - p[np.arange(y.size), y].astype(np.float64)
         return scores
 
-    @checks(_matrix)
-    def matrix(self, probabilities: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
-        """Scores of every label, shape (nodes, classes), in float64."""
-        return self._matrix(check_probabilities(probabilities), u)
-
-    @checks(_at)
-    def at(self, probabilities: ArrayLike, labels: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
-        """Scores of the given labels, shape (nodes,)."""
-        p = check_probabilities(probabilities)
-        return self._at(p, known_labels(labels, p), u)
-
 
 _LARGEST_POWER = 100.0
 _LEAST = 1e-12  # probabilities below it count as this much, or an unlikely label could never come back
@@ -237,7 +214,7 @@ _LEAST = 1e-12  # probabilities below it count as this much, or an unlikely labe
 
 @SCORES.add("sharpened")
 @dataclass(frozen=True)
-class Sharpened(RowScore):
+class Sharpened(CheckedRows):
     """Another score, applied to probabilities that are raised to a power and normalised.
 
     Cumulative sums of a power above 1 grow faster at the top of the ranking: sets become smaller on average, and a
@@ -268,17 +245,8 @@ class Sharpened(RowScore):
     def _at(self, p: npt.NDArray[Any], y: IntArray, u: FloatArray) -> FloatArray:
         return score_rows(self.base, "at", self._sharpened(p), y, u)
 
-    @checks(_matrix)
-    def matrix(self, probabilities: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
-        """Scores of every label, shape (nodes, classes)."""
-        scores: FloatArray = self.base.matrix(self.sharpen(probabilities), u)
-        return scores
-
-    @checks(_at)
-    def at(self, probabilities: ArrayLike, labels: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
-        """Scores of the given labels, shape (nodes,)."""
-        scores: FloatArray = self.base.at(self.sharpen(probabilities), labels, u)
-        return scores
+    def _uniforms(self, u: Any, size: int) -> Any:
+        return self.base._uniforms(u, size) if isinstance(self.base, CheckedRows) else u
 
     def sharpen(self, probabilities: ArrayLike) -> npt.NDArray[np.float64]:
         """Return the rows to which the other score is applied."""

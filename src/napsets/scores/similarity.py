@@ -18,8 +18,9 @@ from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, 
 from napsets.checks.values import check_count, check_share, check_threads, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
-from napsets.scores.base import SCORES, Labelled, learns, make_score, means_around
+from napsets.scores.base import SCORES, Labelled, learns, make_score
 from napsets.scores.diffused import BoundMatrix, bind_around
+from napsets.scores.evidence import means_around
 from napsets.scores.rows import APS
 
 
