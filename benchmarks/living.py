@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import napsets as ns
-from napsets.kernels.few import compiling_now
+from napsets.kernels.threads import compiling_now
 from napsets.methods.data import CalibrationData
 from napsets.scores.informed import evidence_of
 

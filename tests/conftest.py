@@ -43,10 +43,10 @@ def pytest_configure() -> None:
 
     Otherwise NumPy would stand in for them in the first tests of an empty cache, in pieces of another size.
     """
-    from napsets.kernels import few
+    from napsets.kernels import threads
 
     gc.disable()  # until all tests are collected
-    few._is_there = wraps(few._is_there)(lambda name: True)
+    threads._is_there = wraps(threads._is_there)(lambda name: True)
 
 
 def pytest_collection_finish() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import napsets as ns
-from napsets.kernels.few import Kernels
+from napsets.kernels.threads import Kernels
 from oracles import shortest_edges
 from strategies import edge_lists
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels.few import Kernels
+from napsets.kernels.threads import Kernels
 from oracles import same_bits
 
 SOURCE = str(Path(ns.__file__).parents[1])
@@ -199,7 +199,7 @@ for kind in list(vars(caching).values()):
         kind.from_function = classmethod(lambda cls, function, path: None)
 import json, napsets as ns
 from napsets.kernels import csr
-from napsets.kernels.few import Kernels
+from napsets.kernels.threads import Kernels
 Kernels.pay = lambda *_: True
 graph = ns.Graph.from_edge_index({EDGES.tolist()}, 6)
 print(json.dumps([graph.indices.tolist(), len(csr._mirror.signatures), type(csr._mirror._cache).__name__]))

@@ -12,7 +12,7 @@ import numpy as np
 
 import napsets as ns
 from benchmarks.speed import graphs
-from napsets.kernels.few import compiling_now
+from napsets.kernels.threads import compiling_now
 from napsets.methods import AutoMethod, CalibrationData, Method
 from napsets.scores.informed import informed_probabilities
 

@@ -13,7 +13,7 @@ import numpy as np
 import napsets as ns
 from benchmarks.speed import graphs
 from benchmarks.speed.methods import World
-from napsets.kernels.few import compiling_now
+from napsets.kernels.threads import compiling_now
 from napsets.methods import CalibrationData, make_method
 
 #: Methods whose cost is measured on growing graphs; the first is what the others stand beside.

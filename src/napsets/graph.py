@@ -303,14 +303,14 @@ class Graph:
 
     def neighbour_sums(self, values: npt.NDArray[Any], *, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return the sum of the neighbours' rows of `values`, shape (nodes, width); the same on any threads."""
-        from napsets.kernels.neighbour_sums import neighbour_sums
+        from napsets.kernels.csr import neighbour_sums
 
         rows = check_table("values", values, self.num_nodes)
         return neighbour_sums(self.indptr, self.indices, rows, check_threads(threads))
 
     def neighbour_labels(self, labels: IntArray, num_classes: int) -> npt.NDArray[np.float64]:
         """Return how many neighbours of each node have each label, shape (nodes, classes); −1 counts for none."""
-        from napsets.kernels.neighbour_sums import neighbour_labels
+        from napsets.kernels.csr import neighbour_labels
 
         classes = check_count("num_classes", num_classes, maximum=_MOST_CLASSES)
         known = check_labels(labels, size=self.num_nodes, num_classes=classes)

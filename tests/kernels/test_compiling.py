@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels import few, plan
+from napsets.kernels import jobs, threads
 from napsets.kernels._jit import is_kept, jit
-from napsets.kernels.few import Kernels
 from napsets.kernels.layout import lined_zeros, read_only
+from napsets.kernels.threads import Kernels
 from oracles import same_bits
 
 PREDICT = """
@@ -83,7 +83,7 @@ def test_numpy_does_the_work_of_kernels_until_it_has_taken_as_long_as_compiling(
 
 
 def test_kernels_that_are_kept_do_all_work_that_is_no_trifle(monkeypatch):
-    monkeypatch.setattr(few, "_is_there", unwrap(few._is_there))  # tests/conftest.py wraps it
+    monkeypatch.setattr(threads, "_is_there", unwrap(threads._is_there))  # tests/conftest.py wraps it
     for kept in (False, True):
         monkeypatch.setattr("napsets.kernels._jit.is_kept", lambda kernel, kept=kept: kept)
         assert [Kernels(5.0, "walk.walk").pay(work) for work in (1e6, 1e8)] == [False, kept]
@@ -100,7 +100,7 @@ def test_a_kernel_is_kept_once_it_was_compiled(tmp_path, monkeypatch):
 def test_arrays_that_cannot_be_written_to_need_no_kernels_of_their_own(kept):
     code = """
 from napsets.kernels import _jit
-from napsets.kernels.few import Kernels
+from napsets.kernels.threads import Kernels
 Kernels.pay = lambda *_: True
 
 def used():
@@ -172,7 +172,7 @@ def test_few_nodes_a_trifle_and_more_have_the_same_thresholds(hops, directed, mo
     few = thresholds()
     monkeypatch.setattr(Kernels, "pay", lambda *_: True)
     trifle = thresholds()
-    monkeypatch.setattr(plan, "_SMALL", 0)
+    monkeypatch.setattr(jobs, "_SMALL", 0)
     for same in zip(few, trifle, thresholds(), strict=True):
         for other in same[1:]:
             assert same_bits(same[0].values, other.values)

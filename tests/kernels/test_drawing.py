@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from napsets.kernels.anchors import draw_edges
+from napsets.kernels.sampling import draw_edges
 
 MASK = (1 << 64) - 1
 

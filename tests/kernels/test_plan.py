@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels import plan as module
+from napsets.kernels import jobs as module
+from napsets.kernels.jobs import plan
 from napsets.kernels.layout import least_hub_degree
-from napsets.kernels.plan import plan
 from oracles import STRATEGIES
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import napsets as ns
 from napsets.checks.values import check_threads
-from napsets.kernels import csr, deep, jobs, plan
+from napsets.kernels import csr, deep, jobs
 from napsets.kernels.threads import Crew, available_threads, run
 from oracles import same_bits
 
@@ -77,7 +77,7 @@ def test_an_error_tells_the_pieces_under_way_to_stop():
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_in_the_progress_callback_stops_a_search_and_leaves_no_thread(threads, monkeypatch):
-    monkeypatch.setattr(plan, "BATCH", 4)
+    monkeypatch.setattr(jobs, "BATCH", 4)
     n = 4000
     graph = ns.Graph.from_edge_index([np.arange(n), np.roll(np.arange(n), 1)], n)
     calls = []
@@ -129,7 +129,7 @@ def test_a_search_reports_its_progress_in_nodes():
 @pytest.mark.parametrize("count", [0, 1, 40])
 def test_a_crew_does_every_task_once_and_returns_what_they_return(seats, count):
     ran = []
-    with Crew(seats) as crew, crew.seat():
+    with Crew(seats) as crew, crew.seats:
         tasks = [lambda i=i: (ran.append(i), i * i)[1] for i in range(count)]
         assert crew.each(tasks, lambda: False) == [i * i for i in range(count)]
     assert sorted(ran) == list(range(count))
@@ -153,7 +153,7 @@ def test_a_crew_works_on_all_its_seats_for_pieces_side_by_side_and_on_no_more():
             now -= 1
 
     def piece(stop):
-        with crew.seat():
+        with crew.seats:
             begun.wait()
             crew.each([task] * 50, stop)
 
@@ -165,7 +165,7 @@ def test_a_crew_works_on_all_its_seats_for_pieces_side_by_side_and_on_no_more():
 def test_an_error_in_a_task_ends_the_others_and_frees_the_seats():
     done = []
     with Crew(3) as crew:
-        with crew.seat(), pytest.raises(ZeroDivisionError):
+        with crew.seats, pytest.raises(ZeroDivisionError):
             crew.each([lambda: 1 / 0] + [lambda: done.append(1)] * 10_000, lambda: False)
         assert len(done) < 10_000
         assert crew.each([lambda: 1] * 10, lambda: False) == [1] * 10
@@ -176,7 +176,7 @@ def test_an_error_in_a_task_ends_the_others_and_frees_the_seats():
 @pytest.mark.parametrize(("batches", "fitting"), [(1, 8), (4, 2), (4, 8)])
 def test_all_threads_share_the_work_of_a_deep_search(batches, fitting, monkeypatch):
     """Six threads, whether one batch is searched at a time, two, or more than that."""
-    monkeypatch.setattr(plan, "BATCH", 64)
+    monkeypatch.setattr(jobs, "BATCH", 64)
     monkeypatch.setattr(csr, "LEAST_EDGES", 1)
     rng = np.random.default_rng(0)
     graph = ns.Graph.from_edge_index(rng.integers(400, size=(2, 2000)), 400)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import napsets as ns
+from napsets.kernels.csr import same_label_shares
 from napsets.kernels.layout import read_only
-from napsets.kernels.neighbour_sums import same_label_shares
 from napsets.kernels.walk import cut_balls
 
 

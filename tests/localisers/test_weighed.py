@@ -228,9 +228,9 @@ def test_push_is_short_of_pagerank_by_no_more_than_it_says(edges):
         local = PageRank(0.15, tolerance=tolerance).fit(Reference(np.arange(5), np.arange(5.0), 5, graph))
         for v in range(5):
             room = local._room()
-            from napsets.kernels.weighed import pagerank_of
+            from napsets.kernels.weighed import push
 
-            pagerank_of(v, *local._walk(), *room)
+            push(v, *local._walk(), *room)
             short = pagerank(neighbours, v, 0.15) - room[0]
             assert (short >= -1e-12).all()
             assert (short <= tolerance * np.maximum(graph.degrees, 0) + 1e-12).all()

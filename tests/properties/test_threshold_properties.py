@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import napsets as ns
-from napsets.kernels import plan
+from napsets.kernels import jobs
 from oracles import (
     STRATEGIES,
     adjacency_sets,
@@ -98,7 +98,7 @@ def test_the_order_of_edges_calibration_and_nodes_changes_no_bit(case, random):
 def test_threads_and_batches_change_no_bit(case, threads, size):
     whole = case.thresholds(threads=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "BATCH", 3)
+        patch.setattr(jobs, "BATCH", 3)
         assert same_bits(case.thresholds(threads=threads), whole)
     parts = [case.thresholds(nodes=case.nodes[i : i + size]) for i in range(0, case.num_nodes, size)]
     assert same_bits(np.concatenate(parts), whole)

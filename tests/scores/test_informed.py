@@ -242,7 +242,7 @@ def test_only_labels_of_the_reference_part_change_the_probabilities():
 
 
 def test_threads_change_no_bit(monkeypatch):
-    from napsets.kernels.few import Kernels
+    from napsets.kernels.threads import Kernels
 
     monkeypatch.setattr(Kernels, "pay", lambda *_: True)
     graph, p, labels = block_model(0.8)

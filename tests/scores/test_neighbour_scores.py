@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import napsets as ns
-from napsets.kernels import neighbour_sums as kernel
-from napsets.kernels.few import Kernels
+from napsets.kernels import csr as kernel
+from napsets.kernels.threads import Kernels
 from napsets.methods import load, save
 from napsets.scores import SCORES, ByLabel, Diffused, Informed, Labelled, Sharpened
 from worlds import guess

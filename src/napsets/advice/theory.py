@@ -294,8 +294,8 @@ def fewest_labels(alpha: float) -> int:
 
 def _same_label_shares(graph: Graph, labels: ArrayLike) -> tuple[IntArray, FloatArray]:
     """Return the labels, and the share of each labelled node's labelled neighbours that have its label."""
+    from napsets.kernels.csr import same_label_shares
     from napsets.kernels.layout import read_only
-    from napsets.kernels.neighbour_sums import same_label_shares
 
     y = _labels(labels)
     if y.size != check_graph(graph).num_nodes:

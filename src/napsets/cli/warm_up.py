@@ -16,7 +16,7 @@ def warm_up(run: Output) -> None:
     of containers, and for machines whose first answer must not be slow. Set NUMBA_CACHE_DIR, now and later, to keep the
     kernels in a folder of your own.
     """
-    from napsets.kernels.few import compiling_now
+    from napsets.kernels.threads import compiling_now
 
     start = time.perf_counter()
     with run.steps() as steps, compiling_now():

@@ -125,7 +125,7 @@ def dcsbm_graph(
     blocks : numpy.ndarray
         The block of each node.
     """
-    from napsets.kernels.anchors import draw_edges
+    from napsets.kernels.sampling import draw_edges
 
     nodes = check_count("num_nodes", num_nodes, minimum=1, maximum=2**40)
     classes = check_count("num_classes", num_classes, minimum=1, maximum=nodes)

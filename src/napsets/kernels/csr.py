@@ -1,4 +1,4 @@
-"""Building compressed sparse rows by counting, in time linear in the edges.
+"""Compressed sparse rows: built by counting, in time linear in the edges, and sums over the columns of each.
 
 An edge list is laid into buckets by its larger end, then, bucket after bucket, into rows by its smaller end. Two
 counting passes leave every row sorted, without a single comparison, so duplicates stand side by side. For an
@@ -6,7 +6,8 @@ undirected graph only the upper triangle is kept until the end; the full rows ar
 straight away. Beside the result, at most two arrays of one entry per edge are alive. Where edges have lengths, these
 move with them, and of several edges between two nodes the shortest is kept.
 
-NumPy sorts edges into the same rows, where that takes less time than compiling kernels.
+NumPy sorts edges into the same rows, where that takes less time than compiling kernels. A sum over neighbours is a
+sparse product with a matrix of ones, without the matrix.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import jit
-from napsets.kernels.few import Kernels
 from napsets.kernels.layout import edges_of, read_only
-from napsets.kernels.threads import Stop, run
+from napsets.kernels.threads import Kernels, Stop, available_threads, run
 
 Array = npt.NDArray[Any]
 
 #: The kernels that bring edges into rows, and about what NumPy needs for one edge, in nanoseconds.
 _KERNELS = Kernels(0.9, "csr._rows_from_buckets")
 _SORTED, _SORTED_WITH_LENGTH = 100.0, 400.0
+#: Those that sum over columns.
+_SUM_KERNELS = Kernels(0.4, "csr._add_rows", "csr._count_rows")
 #: The most edges that NumPy sorts: it needs ten times the memory of their rows.
 _MOST_SORTED = 1 << 20
 
@@ -61,6 +63,10 @@ def compress_few(
     return np.append(0, np.cumsum(np.bincount(row, minlength=num_nodes))), column.astype(np.int32), shortest
 
 
+def _read(lengths: Array | None) -> Array | None:
+    return None if lengths is None else read_only(lengths)
+
+
 def bucket_by_column(
     source: Array,
     target: Array,
@@ -75,10 +81,9 @@ def bucket_by_column(
     With `canonical`, the row end is the smaller of the two. Self-loops are left out, so fewer entries than
     ``len(out)`` may be filled.
     """
-    offsets = np.zeros(num_nodes + 1, np.int64)
-    cursor = np.empty(num_nodes, np.int64)
-    read = None if lengths is None else read_only(lengths)
-    _bucket_by_column(read_only(source), read_only(target), canonical, out, offsets, cursor, read, out_lengths)
+    offsets, cursor = np.zeros(num_nodes + 1, np.int64), np.empty(num_nodes, np.int64)
+    ends = read_only(source), read_only(target)
+    _bucket_by_column(*ends, canonical, out, offsets, cursor, _read(lengths), out_lengths)
     return offsets
 
 
@@ -113,10 +118,8 @@ def rows_from_buckets(
     out_lengths: Array | None = None,
 ) -> Array:
     """Turn column buckets into rows whose columns ascend; return the rows' offsets."""
-    rows = np.zeros(num_nodes + 1, np.int64)
-    read = None if lengths is None else read_only(lengths)
-    cursor = np.empty(num_nodes, np.int64)
-    _rows_from_buckets(read_only(offsets), read_only(buckets), out, rows, cursor, read, out_lengths)
+    rows, cursor = np.zeros(num_nodes + 1, np.int64), np.empty(num_nodes, np.int64)
+    _rows_from_buckets(read_only(offsets), read_only(buckets), out, rows, cursor, _read(lengths), out_lengths)
     return rows
 
 
@@ -184,10 +187,8 @@ def mirror(
 
     Row v holds first the u < v that name it, which come in ascending order because u does, then its own columns.
     """
-    offsets = np.zeros(rows.size, np.int64)
-    read = None if lengths is None else read_only(lengths)
-    cursor = np.empty(rows.size - 1, np.int64)
-    _mirror(read_only(rows), read_only(columns), out, offsets, cursor, read, out_lengths)
+    offsets, cursor = np.zeros(rows.size, np.int64), np.empty(rows.size - 1, np.int64)
+    _mirror(read_only(rows), read_only(columns), out, offsets, cursor, _read(lengths), out_lengths)
     return offsets
 
 
@@ -279,15 +280,19 @@ def renumbered(
     """Return the rows in numbers instead of ids, those below `known` first in each, and where these end."""
     out = np.empty_like(indices, dtype=numbers.dtype)
     middles = np.empty(indptr.size - 1, dtype=np.int64)
-    ranges = row_ranges(indptr)
-    read = [read_only(array) for array in (indptr, indices, numbers)]
-
-    def write(first: int, last: int, stop: Stop) -> None:
-        _renumber(first, last, *read, known, out, middles)
-
-    pieces = ((last - first, partial(write, first, last)) for first, last in ranges)
-    run(pieces, threads=max(1, min(threads, len(ranges))), total=middles.size)
+    _in_parts(_renumber, row_ranges(indptr), threads, indptr, indices, numbers, known, out, middles)
     return out, middles
+
+
+def _in_parts(kernel: Any, ranges: list[tuple[int, int]], threads: int, *arguments: Any) -> None:
+    """Let threads call a kernel for each range of rows; the first three arguments are only read."""
+    arguments = (*map(read_only, arguments[:3]), *arguments[3:])
+
+    def work(first: int, last: int, stop: Stop) -> None:
+        kernel(first, last, *arguments)
+
+    pieces = ((last - first, partial(work, first, last)) for first, last in ranges)
+    run(pieces, threads=max(1, min(threads, len(ranges))), total=ranges[-1][1] if ranges else 0)
 
 
 @jit
@@ -310,3 +315,79 @@ def fill_vectors(hubs, starts, stops, columns, vectors):
         for e in range(starts[hubs[h]], stops[hubs[h]]):
             v = columns[e]
             vectors[h, v >> 6] |= np.uint64(1) << np.uint64(v & 63)
+
+
+def neighbour_sums(indptr: Array, indices: Array, values: Array, threads: int | None = None) -> Array:
+    """Return, for each row, the sum of the values of its columns.
+
+    Parameters
+    ----------
+    indptr, indices : arrays
+        Compressed sparse rows.
+    values : float64 array of shape (nodes, width)
+        One row per node.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (nodes, width). Each row is summed by one thread in the order of its columns: no number of threads
+        changes a bit.
+    """
+    if not _SUM_KERNELS.pay(indices.size * (20.0 + 2.0 * values.shape[1])):
+        from scipy.sparse import csr_array  # adds in the same order, and need not be compiled
+
+        ones = np.ones(indices.size)
+        few: Array = csr_array((ones, indices, indptr), shape=(indptr.size - 1, values.shape[0])) @ values
+        return few
+    out = np.zeros((indptr.size - 1, values.shape[1]))
+    count = available_threads(threads)
+    _in_parts(_add_rows, row_ranges(indptr, 4 * count), count, indptr, indices, values, out)
+    return out
+
+
+def neighbour_labels(indptr: Array, indices: Array, labels: Array, classes: int, threads: int | None = None) -> Array:
+    """Return, for each row, how many of its columns have each label; a negative label counts for none.
+
+    What `neighbour_sums` of a matrix of zeros and ones would give, without that matrix.
+    """
+    out = np.zeros((indptr.size - 1, classes))
+    if not _SUM_KERNELS.pay(indices.size * 25.0):
+        rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+        known = labels[indices] >= 0
+        np.add.at(out, (rows[known], labels[indices[known]]), 1.0)
+        return out
+    count = available_threads(threads)
+    _in_parts(_count_rows, row_ranges(indptr, 4 * count), count, indptr, indices, labels, out)
+    return out
+
+
+@jit
+def _count_rows(first, last, indptr, indices, labels, out):
+    for u in range(first, last):
+        for e in range(indptr[u], indptr[u + 1]):
+            label = labels[indices[e]]
+            if label >= 0:
+                out[u, label] += 1.0
+
+
+@jit
+def _add_rows(first, last, indptr, indices, values, out):
+    width = values.shape[1]
+    for u in range(first, last):
+        for e in range(indptr[u], indptr[u + 1]):
+            v = indices[e]
+            for c in range(width):
+                out[u, c] += values[v, c]
+
+
+@jit
+def same_label_shares(indptr, indices, labels, shares):
+    """Write, for each labelled node, the share of its labelled neighbours that have its label; 0 if it has none."""
+    for v in range(labels.shape[0]):
+        same = 0
+        known = 0
+        for e in range(indptr[v], indptr[v + 1]):
+            other = labels[indices[e]]
+            known += other >= 0
+            same += other == labels[v]
+        shares[v] = same / known if known > 0 and labels[v] >= 0 else 0.0

@@ -161,7 +161,7 @@ def finish_all(vectors: npt.NDArray[Any], first: int, last: int, pairs: Pairs, *
 def _finish_all(vectors, first, last, pairs, selection, pooling, counting, room):
     pairs, room = borrowed(pairs), borrowed(room)
     selection, pooling, counting = borrowed(selection), borrowed(pooling), borrowed(counting)
-    words = pairs.masks.shape[1]
+    words = pairs.masks.shape[1] if vectors.shape[1] > 0 else 0  # without a hop there is nobody around
     for i in range(first, last):
         for p in range(pairs.offsets[i], pairs.offsets[i + 1]):
             mask = pairs.masks[pairs.splits[p]]

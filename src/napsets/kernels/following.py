@@ -333,13 +333,14 @@ def pair_of_rank(shares, scores, place, guess, width):
         if low <= shares[i] <= high:
             near[count], tied[count] = shares[i], scores[i]
             count += 1
-    order = np.argsort(near)
-    share = near[order[place - before]]
-    first = 0
+    share = np.sort(near)[place - before]
+    first, equal = 0, 0
     for i in range(within):
         first += near[i] < share
-    equal = np.sort(tied[near == share])
-    return share, equal[place - before - first]
+        if near[i] == share:
+            tied[equal] = tied[i]
+            equal += 1
+    return share, np.sort(tied[:equal])[place - before - first]
 
 
 @jit

@@ -61,14 +61,8 @@ def ask_for(slots, starts, sizes, columns):
 def walk_hops(source, hops, rows, walk, marks, least):
     """List the slots within some hops of one, itself first; at the last hop only those with at least some mark."""
     rows, walk = borrowed(rows), borrowed(walk)
-    starts, sizes, columns, stamps, queue, ends = (
-        rows.starts,
-        rows.sizes,
-        rows.columns,
-        walk.stamps,
-        walk.queue,
-        walk.ends,
-    )
+    starts, sizes, columns = rows.starts, rows.sizes, rows.columns
+    stamps, queue, ends = walk.stamps, walk.queue, walk.ends
     walk.clock[0] += 1
     now = walk.clock[0]
     stamps[source] = now
@@ -141,7 +135,8 @@ def insert_edges(source, target, starts, sizes, rooms, columns, used, changed):
             room = max(_LEAST_ROOM, 2 * size)
             if used + room > columns.size:
                 return e, used
-            columns[used : used + size] = columns[start : start + size]
+            for i in range(size):
+                columns[used + i] = columns[start + i]
             place += used - start
             start = used
             starts[row], rooms[row] = used, room
@@ -174,7 +169,8 @@ def remove_edges(source, target, starts, sizes, columns):
 def pack_rows(starts, sizes, columns, offsets, packed):
     """Write the rows one after another, without gaps."""
     for row in range(starts.size):
-        packed[offsets[row] : offsets[row] + sizes[row]] = columns[starts[row] : starts[row] + sizes[row]]
+        for i in range(sizes[row]):
+            packed[offsets[row] + i] = columns[starts[row] + i]
 
 
 @jit

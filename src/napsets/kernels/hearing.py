@@ -82,37 +82,30 @@ def _share(size):
 
 
 @jit
-def look_around(slots, rows, speakers, outputs, means, stale, tables):
+def look_around(slots, rows, speakers, outputs, means, stale, tables, scratch, starts):
     """Count the labels around some slots, and average the model's outputs there; see `Evidence`.
 
     The tables are those counted near and far of the reference alone, near and far of all labels, and the average.
+    Unless `starts` is empty, it is written, and the entries held out that hear each slot are returned with what each
+    hears near and far.
     """
-    none = np.empty(0, np.int64)
-    nothing = Scratch(none, none, np.empty(0), np.empty(0))
+    listing, total = starts.size > 0, 0
+    waiting = np.empty(2 * _WAITING if listing else 0)
+    entries, near, far = np.empty(64, np.int64), np.empty(64), np.empty(64)
     for i in range(slots.size):
-        _look(slots[i], i, nothing.near, rows, speakers, outputs, means, stale, tables, nothing)
-
-
-@jit
-def look_and_list(slots, rows, speakers, outputs, means, stale, tables, scratch, starts):
-    """Do the same, and return the entries held out that hear each slot, and what near and far; `starts` is written."""
-    entries = np.empty(64, np.int64)
-    near, far, waiting = np.empty(64), np.empty(64), np.empty(2 * _WAITING)
-    total = 0
-    for i in range(slots.size):
-        starts[i] = total
         count = _look(slots[i], i, waiting, rows, speakers, outputs, means, stale, tables, scratch)
-        if speakers.code[slots[i]] > 0:  # no candidate replaces a label of the reference
-            count = 0
-        while total + count > entries.size:
-            entries = np.concatenate((entries, np.empty_like(entries)))
-            near = np.concatenate((near, np.empty_like(near)))
-            far = np.concatenate((far, np.empty_like(far)))
-        entries[total : total + count] = scratch.entries[:count]
-        near[total : total + count] = scratch.near[:count]
-        far[total : total + count] = scratch.far[:count]
-        total += count
-    starts[slots.size] = total
+        if listing:
+            starts[i] = total
+            if speakers.code[slots[i]] > 0:  # no candidate replaces a label of the reference
+                count = 0
+            while total + count > entries.size:
+                entries = np.concatenate((entries, entries))
+                near, far = np.concatenate((near, near)), np.concatenate((far, far))
+            for k in range(count):
+                entries[total], near[total], far[total] = scratch.entries[k], scratch.near[k], scratch.far[k]
+                total += 1
+    if listing:
+        starts[slots.size] = total
     return entries[:total], near[:total], far[:total]
 
 

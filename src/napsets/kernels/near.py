@@ -169,14 +169,6 @@ def _in_order(nodes: Ints) -> tuple[Ints, Ints]:
     return order, np.ascontiguousarray(nodes[order])
 
 
-class _Bench(NamedTuple):
-    """What one thread works with."""
-
-    room: Any
-    met: Met
-    running: Floats
-
-
 def _search(
     layout: Layout,
     lengths: Floats,
@@ -192,25 +184,21 @@ def _search(
     adjacency = layout.adjacency
     rows = (adjacency.indptr, adjacency.indices, lengths)
     roads = seen_by_kernels(Roads(*rows, layout.numbers, layout.nodes, layout.size))
-    benches: LifoQueue[_Bench] = LifoQueue()
     all_sources = read_only(sources)
-
-    def bench() -> _Bench:
-        size = max(_MET, layout.size)
-        met = Met(np.zeros(_SOURCES + 1, np.int64), np.empty(size, layout.numbers.dtype), np.empty(size))
-        return _Bench(dijkstra.room_for_search(roads), met, np.empty(layout.size))
+    spare: LifoQueue[tuple[Any, Met, Floats]] = LifoQueue()  # what one thread works with
 
     def work(first: int, last: int, stop: Stop) -> None:
         try:
-            tools = benches.get_nowait()
+            room, met, running = spare.get_nowait()
         except Empty:
-            tools = bench()
+            size = max(_MET, layout.size)
+            met = Met(np.zeros(_SOURCES + 1, np.int64), np.empty(size, layout.numbers.dtype), np.empty(size))
+            room, running = dijkstra.room_for_search(roads), np.empty(layout.size)
         while first < last and not stop():
-            done = dijkstra.find_near(all_sources[first:last], roads, radius, most, tools.room, tools.met)
-            listed = tools.met.distances[: tools.met.offsets[done]]
-            finish(tools.met, weigh(listed), first, first + done, tools.running)
+            done = dijkstra.find_near(all_sources[first:last], roads, radius, most, room, met)
+            finish(met, weigh(met.distances[: met.offsets[done]]), first, first + done, running)
             first += done
-        benches.put(tools)
+        spare.put((room, met, running))
 
     def pieces() -> Iterator[Piece]:
         for first in range(0, sources.size, _SOURCES):

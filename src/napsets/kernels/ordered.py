@@ -29,20 +29,6 @@ class Blocks(NamedTuple):
 
 
 @part
-def _block_of(blocks, a, b):
-    """Return the last block whose first pair is at most (a, b); the first block where there is none."""
-    low, high = 0, blocks.used[0]
-    while high - low > 1:
-        middle = (low + high) // 2
-        x, y = blocks.first[middle, 0], blocks.second[middle, 0]
-        if x < a or (x == a and y <= b):
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@part
 def _place_in(blocks, block, a, b, after):
     """Return how many pairs of a block are below (a, b); with `after`, up to and including it."""
     low, high = 0, blocks.sizes[block]
@@ -57,11 +43,10 @@ def _place_in(blocks, block, a, b, after):
 
 
 @part
-def count_pairs(blocks, a, b, after):
-    """Return how many pairs are below (a, b); with `after`, up to and including it."""
-    blocks = borrowed(blocks)
-    low, high = 0, blocks.used[0]
-    while low < high:  # the first block that does not lie below as a whole
+def _find(blocks, a, b, after):
+    """Return the first block that does not lie below (a, b) as a whole, or else the last, and the place there."""
+    low, high = 0, blocks.used[0] - 1
+    while low < high:
         middle = (low + high) // 2
         last = blocks.sizes[middle] - 1
         x, y = blocks.first[middle, last], blocks.second[middle, last]
@@ -69,9 +54,15 @@ def count_pairs(blocks, a, b, after):
             low = middle + 1
         else:
             high = middle
-    if low == blocks.used[0]:
-        return blocks.before[low - 1] + blocks.sizes[low - 1]
-    return blocks.before[low] + _place_in(blocks, low, a, b, after)
+    return low, _place_in(blocks, low, a, b, after)
+
+
+@jit
+def count_pairs(blocks, a, b, after):
+    """Return how many pairs are below (a, b); with `after`, up to and including it."""
+    blocks = borrowed(blocks)
+    block, place = _find(blocks, a, b, after)
+    return blocks.before[block] + place
 
 
 @part
@@ -95,24 +86,31 @@ def _add_up(blocks, start):
         blocks.before[block] = blocks.before[block - 1] + blocks.sizes[block - 1] if block else 0
 
 
+@part
+def _copy(blocks, block, start, target):
+    """Copy the pairs of a block, from one on, to the start of another block."""
+    size = blocks.sizes[block] - start
+    for i in range(size):
+        blocks.first[target, i] = blocks.first[block, start + i]
+        blocks.second[target, i] = blocks.second[block, start + i]
+    blocks.sizes[target] = size
+
+
 @jit
 def insert_pair(blocks, a, b):
     """Enter a pair, and return whether there was a block left for it."""
-    block = _block_of(blocks, a, b)
+    block, place = _find(blocks, a, b, False)
     if blocks.sizes[block] == BLOCK:
         used = blocks.used[0]
         if used == blocks.sizes.size:
             return False
         for i in range(used, block + 1, -1):
-            blocks.first[i], blocks.second[i] = blocks.first[i - 1], blocks.second[i - 1]
-            blocks.sizes[i] = blocks.sizes[i - 1]
+            _copy(blocks, i - 1, 0, i)
         half = BLOCK // 2
-        blocks.first[block + 1, :half] = blocks.first[block, half:]
-        blocks.second[block + 1, :half] = blocks.second[block, half:]
-        blocks.sizes[block] = blocks.sizes[block + 1] = half
+        _copy(blocks, block, half, block + 1)
+        blocks.sizes[block] = half
         blocks.used[0] = used + 1
-        block = _block_of(blocks, a, b)
-    place = _place_in(blocks, block, a, b, False)
+        block, place = _find(blocks, a, b, False)
     for i in range(blocks.sizes[block], place, -1):
         blocks.first[block, i] = blocks.first[block, i - 1]
         blocks.second[block, i] = blocks.second[block, i - 1]
@@ -122,25 +120,10 @@ def insert_pair(blocks, a, b):
     return True
 
 
-@part
-def _find(blocks, a, b):
-    """Return the block of a pair that exists, and its place there."""
-    low, high = 0, blocks.used[0]
-    while low < high:
-        middle = (low + high) // 2
-        last = blocks.sizes[middle] - 1
-        x, y = blocks.first[middle, last], blocks.second[middle, last]
-        if x < a or (x == a and y < b):
-            low = middle + 1
-        else:
-            high = middle
-    return low, _place_in(blocks, low, a, b, False)
-
-
 @jit
 def move_pair(blocks, a, old, new):
     """Replace the pair (a, old), which must exist, by (a, new), and return whether there was a block left for it."""
-    block, place = _find(blocks, a, old)
+    block, place = _find(blocks, a, old, False)
     row, last = blocks.second[block], blocks.sizes[block] - 1
     after = blocks.first[block, 0] < a or row[0] <= new
     if after and (blocks.first[block, last] > a or new <= row[last]):  # it stays in its block
@@ -160,7 +143,7 @@ def move_pair(blocks, a, old, new):
 @jit
 def remove_pair(blocks, a, b):
     """Remove one such pair, which must exist."""
-    low, place = _find(blocks, a, b)
+    low, place = _find(blocks, a, b, False)
     size = blocks.sizes[low] - 1
     for i in range(place, size):
         blocks.first[low, i] = blocks.first[low, i + 1]
@@ -169,16 +152,10 @@ def remove_pair(blocks, a, b):
     if size == 0:
         used = blocks.used[0] - 1
         for i in range(low, used):
-            blocks.first[i], blocks.second[i] = blocks.first[i + 1], blocks.second[i + 1]
-            blocks.sizes[i] = blocks.sizes[i + 1]
+            _copy(blocks, i + 1, 0, i)
         blocks.sizes[used] = 0
         blocks.used[0] = max(used, 1)
     _add_up(blocks, max(low - 1, 0))
-
-
-@jit
-def _count(blocks, a, b, after):
-    return count_pairs(blocks, a, b, after)
 
 
 class OrderedPairs:
@@ -231,7 +208,7 @@ class OrderedPairs:
 
     def count(self, first: float, second: float, *, after: bool = False) -> int:
         """Return how many pairs are below one; with `after`, up to and including it."""
-        return int(_count(self.blocks, float(first), second, after))
+        return int(count_pairs(self.blocks, float(first), second, after))
 
 
 def _room(count: int) -> Blocks:

@@ -94,7 +94,8 @@ def replace_scores(start, codes, old, new, by_label, lists):
         if by_label:
             more = _replace(lists.own, group, old[i], new[i])
             lists.sizes[label] += more
-            lists.before[label + 1 :] += more
+            for other in range(label + 1, lists.before.size):
+                lists.before[other] += more
     return codes.size
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import jit, part
-from napsets.kernels.few import Kernels
 from napsets.kernels.layout import read_only
+from napsets.kernels.threads import Kernels
 
 #: The kernels, with what the compiler needs to start, and about what NumPy needs for one of them, in nanoseconds.
 _ALL, _LABELS = Kernels(1.5, "ranking._rank_all"), Kernels(1.5, "ranking._rank_labels")

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels.endings import Counting, Job, Pairs, Pooling, Reach, Selection
-from napsets.kernels.few import Kernels, few_nanoseconds, search_few
+from napsets.kernels.few import few_nanoseconds, search_few
 from napsets.kernels.layout import Layout, count_bits, pack
-from napsets.kernels.threads import Progress
+from napsets.kernels.threads import Kernels, Progress
 
 #: The kernels of one search and one ending.
 _KERNELS = Kernels(5.0, "shallow._dense", "shallow._sparse", "deep._finish_all", "walk.far_search")

@@ -315,15 +315,9 @@ def _sparse(sources, rows, space, pairs, selection, pooling, counting, room):
         _forget(sources[i], space.bits, space.marked, space.seen)
 
 
-def best_connected_neighbours(nodes: Array, indptr: Array, indices: Array) -> Array:
-    """Return each node's best connected neighbour, or itself where it has none."""
-    best = np.empty_like(nodes)
-    _best_connected(*map(read_only, (nodes, indptr, indices)), best)
-    return best
-
-
 @jit
-def _best_connected(nodes, indptr, indices, out):
+def best_connected_neighbours(nodes, indptr, indices, out):
+    """Write each node's best connected neighbour, or itself where it has none."""
     for i in range(nodes.shape[0]):
         u = nodes[i]
         best, degree = np.int64(u), np.int64(-1)

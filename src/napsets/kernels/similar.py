@@ -69,8 +69,9 @@ def similar_sparse(
     by_column = np.argsort(indices, kind="stable")
     starts = np.append(0, np.cumsum(np.bincount(indices, minlength=width))).astype(np.int64)
     numbers, cosines = np.full((size, count), -1, dtype=np.int64), np.zeros((size, count))
-    rows = _frozen(indptr.astype(np.int64), indices.astype(np.int64), data.astype(np.float64))
-    columns = _frozen(starts, owner[by_column], data[by_column].astype(np.float64))
+    data = data.astype(np.float64)
+    rows = tuple(map(read_only, (indptr.astype(np.int64), indices.astype(np.int64), data)))
+    columns = tuple(map(read_only, (starts, owner[by_column], data[by_column])))
     lengths = read_only(lengths)
 
     def work(first: int, last: int, stop: Stop) -> None:
@@ -78,10 +79,6 @@ def similar_sparse(
 
     _in_pieces(work, 0, size, available_threads(threads))
     return numbers, cosines
-
-
-def _frozen(*arrays: Array) -> tuple[Array, ...]:
-    return tuple(read_only(np.ascontiguousarray(array)) for array in arrays)
 
 
 def _in_pieces(work: Any, start: int, last: int, threads: int) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import jit, part, prefetch
-from napsets.kernels.anchors import hash64
 from napsets.kernels.layout import read_only
+from napsets.kernels.sampling import hash64
 
 UInt64Array = npt.NDArray[np.uint64]
 

@@ -1,4 +1,8 @@
-"""Running kernels on several threads.
+"""Running kernels: whether to compile them for some work, and the threads that they run on.
+
+NumPy can stand in for some kernels, until it has taken as long as compiling them would. Those that an earlier process
+has kept on disk are used at once; no work is so small that they would be slower, except for what takes less time than
+loading them. Nothing here loads the compiler before it is needed.
 
 Kernels release the interpreter lock, so ordinary threads suffice. The thread that asks for the work does its share of
 it, so that there are never more threads than cores; between any two calls of a kernel it hears Ctrl-C and reports
@@ -11,6 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from importlib import import_module
 from threading import Event, Lock, Semaphore
 from types import TracebackType
 from typing import Any
@@ -135,7 +140,8 @@ class Crew:
     """
 
     def __init__(self, seats: int) -> None:
-        self._seats = Semaphore(seats)
+        #: Held by whoever handles a piece.
+        self.seats = Semaphore(seats)
         self._pool = ThreadPoolExecutor(max(1, seats - 1), thread_name_prefix="napsets")
 
     def __enter__(self) -> Crew:
@@ -143,12 +149,6 @@ class Crew:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._pool.shutdown()
-
-    @contextmanager
-    def seat(self) -> Iterator[None]:
-        """Hold a seat while a piece is handled."""
-        with self._seats:
-            yield
 
     def each(self, tasks: Sequence[Callable[[], Any]], stop: Stop) -> list[Any]:
         """Do all tasks, here and on whatever seats are or become free; return what they return, None after `stop`."""
@@ -173,10 +173,10 @@ class Crew:
             try:
                 work(lambda: None)
             finally:
-                self._seats.release()
+                self.seats.release()
 
         def recruit() -> None:
-            while len(helpers) + 1 < len(tasks) and self._seats.acquire(blocking=False):
+            while len(helpers) + 1 < len(tasks) and self.seats.acquire(blocking=False):
                 helpers.append(self._pool.submit(help_out))
 
         try:
@@ -184,8 +184,65 @@ class Crew:
         finally:
             begun = [helper for helper in helpers if not helper.cancel()]
             for _ in range(len(helpers) - len(begun)):  # those that have not begun will not give their seat back
-                self._seats.release()
+                self.seats.release()
             wait(begun)
         for helper in begun:
             helper.result()
         return results
+
+
+# -- whether to compile ------------------------------------------------------------------------------------------------
+
+#: Nanoseconds of work that are done sooner than a kernel is loaded.
+_TRIFLE = 2e6
+
+
+class Kernels:
+    """Kernels that are compiled together, and that NumPy can stand in for.
+
+    Parameters
+    ----------
+    seconds : float
+        Processor time that compiling them takes.
+    names : str
+        Those that tell whether they are there, each as ``module.kernel``; one of them is enough.
+    """
+
+    def __init__(self, seconds: float, *names: str) -> None:
+        self.names = names
+        self._left = 1e9 * seconds
+        self._kept: bool | None = None
+
+    def pay(self, work: float) -> bool:
+        """Return whether kernels are to do what NumPy would do in this many nanoseconds."""
+        if work < _TRIFLE or _compiling_now:
+            return _compiling_now
+        if self._kept is None:
+            self._kept = any(map(_is_there, self.names))
+        if not self._kept:
+            self._left -= work
+            self._kept = self._left < 0
+        return self._kept
+
+
+def _is_there(name: str) -> bool:
+    """Return whether a kernel is compiled, or kept on disk."""
+    from napsets.kernels._jit import is_kept
+
+    module, _, kernel = name.rpartition(".")
+    path = f"{__package__}.{module}"
+    return is_kept(getattr(import_module(path), kernel))
+
+
+_compiling_now = False
+
+
+@contextmanager
+def compiling_now() -> Iterator[None]:
+    """Meanwhile, let kernels do everything, so that those which are not kept yet are compiled."""
+    global _compiling_now
+    _compiling_now = True
+    try:
+        yield
+    finally:
+        _compiling_now = False

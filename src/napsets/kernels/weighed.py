@@ -1,13 +1,20 @@
-"""Reference nodes that weigh one by one: weighted quantiles of scores, and weights by personalised PageRank.
+"""Reference nodes that weigh one by one: weighted quantiles of scores, and weights by PageRank and by balls.
 
 Reference nodes are numbered by score. For one node, some of them weigh what a list says, in ascending order of their
 numbers and with running sums; on top, each weighs what a background says, also in running sums. The mass before a
 number is one look at each, so that a threshold comes from halving and nothing of the background is copied.
 
-All mass starts at the source. A node that holds more than `tolerance` per neighbour keeps a share `restart` of what it
-holds and hands the rest on; nodes are pushed first in, first out. What is left unpushed is at most `tolerance` per
-neighbour everywhere, so that in an undirected graph no estimate is short by more than tolerance × degree; the work is
-at most 1 / (restart × tolerance) edges, whatever the size of the graph (Andersen, Chung and Lang, 2006).
+*PageRank.* All mass starts at the source. A node that holds more than `tolerance` per neighbour keeps a share `restart`
+of what it holds and hands the rest on; nodes are pushed first in, first out. What is left unpushed is at most
+`tolerance` per neighbour everywhere, so that in an undirected graph no estimate is short by more than tolerance ×
+degree; the work is at most 1 / (restart × tolerance) edges, whatever the size of the graph (Andersen, Chung and Lang,
+2006).
+
+*Balls.* The radius of a node is the smallest at which its ball holds `least` nodes, `furthest` + 1 where none up to
+`furthest` does. If j is the next node on a shortest way from i to a, the radius of j is at least that of i less one:
+the ball around j with radius r_i − 2 lies in the ball around i with radius r_i − 1, which holds fewer than `least`
+nodes. So a search from a that enters a node at distance d only if its radius is at least d meets all nodes whose ball
+contains a, and never looks beyond them. `balls` is the rows of the graph, the radii and `furthest`.
 """
 
 from __future__ import annotations
@@ -19,6 +26,8 @@ import numpy.typing as npt
 
 from napsets.kernels._jit import jit, lowest_bit, part
 from napsets.kernels.endings import AT_LEAST, NOMINAL
+from napsets.kernels.sampling import hash64, to_unit
+from napsets.kernels.walk import walk as walk_rings
 
 Array = npt.NDArray[Any]
 
@@ -155,9 +164,9 @@ def background_answers(first, last, owns, weights, squares, question, answers):
         answers.square[i] = squares[known] - (squares[own + 1] - squares[own] if own < known else 0.0)
 
 
-@part
-def _push(source, indptr, indices, restart, tolerance, kept, held, queued, queue, touched):
-    """Push until no node holds more than allowed; return how many nodes were touched. What nodes keep is in `kept`.
+@jit
+def push(source, indptr, indices, restart, tolerance, kept, held, queued, queue, touched):
+    """Push until no node holds more than allowed; return how many nodes were touched. What each gets is in `kept`.
 
     `kept`, `held` and `queued` are clear before, and `_clear` clears them after.
     """
@@ -206,12 +215,6 @@ def _clear(met, touched, kept, held, queued):
 
 
 @jit
-def pagerank_of(source, indptr, indices, restart, tolerance, kept, held, queued, queue, touched):
-    """Write into `kept` what every node gets of one source; `kept` stays as it is."""
-    return _push(source, indptr, indices, restart, tolerance, kept, held, queued, queue, touched)
-
-
-@jit
 def pagerank_answers(first, last, nodes, walk, worth, numbers, by_number, question, answers, scratch):
     """Answer for nodes whose reference nodes weigh `worth` together, in proportion to what they get of the node."""
     indptr, indices, restart, tolerance = walk
@@ -221,7 +224,7 @@ def pagerank_answers(first, last, nodes, walk, worth, numbers, by_number, questi
     for i in range(first, last):
         source = nodes[i]
         own = numbers[source]
-        met = _push(source, indptr, indices, restart, tolerance, kept, held, queued, queue, touched)
+        met = push(source, indptr, indices, restart, tolerance, kept, held, queued, queue, touched)
         size = np.int64(0)
         for t in range(met):
             u = touched[t]
@@ -242,3 +245,141 @@ def pagerank_answers(first, last, nodes, walk, worth, numbers, by_number, questi
         answers.mass[i] = write_answer(i, 1.0, own, listed, sums, size, question, answers)
         answers.support[i] = others if each > 0.0 else size
         answers.square[i] = square + (others - size) * each * each
+
+
+# -- balls -------------------------------------------------------------------------------------------------------------
+
+
+@jit
+def ball_radii(first, last, indptr, indices, least, furthest, stamps, queue, radii):
+    """Write the radius of each node; a search ends as soon as it has met enough nodes."""
+    for v in range(first, last):
+        radii[v] = _radius(v, indptr, indices, least, furthest, stamps, queue)
+
+
+@part
+def _radius(source, indptr, indices, least, furthest, stamps, queue):
+    stamps[source] = source
+    queue[0] = source
+    done, met = np.int64(0), np.int64(1)
+    if met >= least:
+        return 0
+    for ring in range(1, furthest + 1):
+        end = met
+        while done < end:
+            u = queue[done]
+            done += 1
+            for e in range(indptr[u], indptr[u + 1]):
+                v = indices[e]
+                if stamps[v] != source:
+                    stamps[v] = source
+                    queue[met] = v
+                    met += 1
+                    if met >= least:
+                        return ring
+        if met == end:
+            break
+    return furthest + 1
+
+
+@jit
+def ball_sizes(first, last, nodes, balls, stamps, queue, sizes):
+    """Write how many nodes the ball of each node has: all of them where its radius is beyond the furthest."""
+    indptr, indices, radii, furthest = balls
+    for i in range(first, last):
+        v = nodes[i]
+        if radii[v] > furthest:
+            sizes[i] = radii.shape[0]
+        else:
+            _, sizes[i] = walk_rings(v, indptr, indices, radii[v], i, stamps, queue, None)
+
+
+@jit
+def draw_anchors(first, last, nodes, balls, hashes, by_hash, stamps, queue, sizes, anchors):
+    """Draw a node from the ball of each node, and write its size too.
+
+    What is drawn depends on the hashes of the node and of those in its ball and on nothing else, not on the order in
+    which nodes are numbered: the one whose word, stirred with the node's own, is the smallest. Of all nodes, `by_hash`
+    lists them in the order of their hashes, and a place in it is drawn.
+    """
+    indptr, indices, radii, furthest = balls
+    for i in range(first, last):
+        v = nodes[i]
+        mine = hash64(hashes[v])
+        if radii[v] > furthest:
+            sizes[i] = radii.shape[0]
+            place = np.int64(to_unit(hash64(mine)) * radii.shape[0])
+            anchors[i] = by_hash[min(place, radii.shape[0] - 1)]
+            continue
+        _, size = walk_rings(v, indptr, indices, radii[v], i, stamps, queue, None)
+        sizes[i] = size
+        smallest, drawn = hash64(mine + hashes[v]), np.int64(v)
+        for k in range(1, size):
+            u = queue[k]
+            word = hash64(mine + hashes[u])
+            if word < smallest:
+                smallest, drawn = word, np.int64(u)
+        anchors[i] = drawn
+
+
+@jit
+def whose_ball_holds(anchor, balls, numbers, known, stamps, queue, listed):
+    """Write the numbers of the reference nodes whose ball has a radius and holds the anchor; return how many."""
+    indptr, indices, radii, furthest = balls
+    stamps[anchor] = anchor
+    queue[0] = anchor
+    done, met, size = np.int64(0), np.int64(1), np.int64(0)
+    if radii[anchor] <= furthest and numbers[anchor] < known:
+        listed[0] = numbers[anchor]
+        size = 1
+    for ring in range(1, furthest + 1):
+        end = met
+        while done < end:
+            u = queue[done]
+            done += 1
+            for e in range(indptr[u], indptr[u + 1]):
+                v = indices[e]
+                if stamps[v] != anchor:
+                    stamps[v] = anchor
+                    if radii[v] >= ring:
+                        queue[met] = v
+                        met += 1
+                        if radii[v] <= furthest and numbers[v] < known:
+                            listed[size] = numbers[v]
+                            size += 1
+        if met == end:
+            break
+    return size
+
+
+@jit
+def anchor_answers(first, last, drawn, balls, numbers, ball_weights, question, answers, scratch):
+    """Answer for nodes in an order that brings those with one anchor together: they share its search.
+
+    A reference node whose ball holds the anchor weighs ``ball_weights[number]``, one over the size of that ball, and
+    the node to predict one over the size of its own. Nodes without a radius are the background.
+    """
+    order, nodes, anchors, sizes = drawn
+    stamps, queue, listed, bits, sums = scratch
+    known = question.scores.shape[0]
+    size, at = np.int64(0), np.int64(-1)
+    for k in range(first, last):
+        i = order[k]
+        anchor, own = anchors[i], numbers[nodes[i]]
+        if anchor != at:
+            at = anchor
+            size = whose_ball_holds(anchor, balls, numbers, known, stamps, queue, listed)
+            ascending(listed, size, bits)
+        square, counted = 0.0, np.int64(0)
+        for j in range(size):
+            others = listed[j] != own
+            weight = ball_weights[listed[j]] if others else 0.0
+            sums[j + 1] = sums[j] + weight
+            square += weight * weight
+            counted += others
+        everywhere = question.behind[known]
+        if own < known:
+            everywhere -= question.behind[own + 1] - question.behind[own]
+        answers.mass[i] = write_answer(i, 1.0 / sizes[i], own, listed, sums, size, question, answers)
+        answers.support[i] = counted + np.int64(everywhere)
+        answers.square[i] = square + everywhere * question.each * question.each

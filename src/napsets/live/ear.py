@@ -223,23 +223,21 @@ class Ear:
 
     def look(self, slots: IntArray) -> FloatArray:
         """Return what is counted near and far of the reference, near and far of all labels, and the mean outputs."""
-        from napsets.kernels import hearing
-
-        tables = np.empty((5, slots.size, self.classes))
-        hearing.look_around(slots, *self._surroundings(), tables)
-        return tables
+        return self._look(slots, np.empty(0, dtype=np.int64))[0]
 
     def look_and_list(self, slots: IntArray) -> tuple[FloatArray, Hearers]:
         """Return the same, and which entries held out hear each slot."""
+        return self._look(slots, np.empty(slots.size + 1, dtype=np.int64))
+
+    def _look(self, slots: IntArray, starts: IntArray) -> tuple[FloatArray, Hearers]:
         from napsets.kernels import hearing
 
-        tables, starts = np.empty((5, slots.size, self.classes)), np.empty(slots.size + 1, dtype=np.int64)
-        heard = hearing.look_and_list(slots, *self._surroundings(), tables, self._scratch(), starts)
-        return tables, Hearers(starts, *heard)
-
-    def _surroundings(self) -> tuple[Any, ...]:
         rooms, outputs = self._by_slot.rooms, self.state.outputs.values  # type: ignore[union-attr]
-        return self.state.adjacency.rows, self._speakers(), outputs, rooms["means"], rooms["stale"]
+        tables, surroundings = np.empty((5, slots.size, self.classes)), (self.state.adjacency.rows, self._speakers())
+        heard = hearing.look_around(
+            slots, *surroundings, outputs, rooms["means"], rooms["stale"], tables, self._scratch(), starts
+        )
+        return tables, Hearers(starts, *heard)
 
     # -- evidence ------------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.kernels.candidates import Heard, Judges
-from napsets.kernels.few import compiling_now
 from napsets.kernels.layout import read_only
+from napsets.kernels.threads import compiling_now
 from napsets.levels import rank_place
 from napsets.live.alarms import smoothed_p_value
 from napsets.live.ear import COUNTED, Ear, Hearers

@@ -88,7 +88,7 @@ class BallsLocal(WeighedLocal):
         return self._find_radii(check_threads(None))
 
     def _find_radii(self, threads: int, progress: Any = None) -> IntArray:
-        from napsets.kernels.anchors import ball_radii
+        from napsets.kernels.weighed import ball_radii
 
         setting, radii = self.localiser, np.empty(self.graph.num_nodes, dtype=np.int64)
         least = min(setting.min_size, self.graph.num_nodes + 1)
@@ -112,7 +112,7 @@ class BallsLocal(WeighedLocal):
     @cached_property
     def _ball_weights(self) -> FloatArray:
         """One over the size of the ball of each reference node, by number."""
-        from napsets.kernels.anchors import ball_sizes
+        from napsets.kernels.weighed import ball_sizes
 
         index = self.reference.index
         nodes = np.ascontiguousarray(index.nodes[: index.calibration.size])
@@ -132,7 +132,7 @@ class BallsLocal(WeighedLocal):
 
     def draw(self, nodes: IntArray, threads: int, progress: Any = None) -> tuple[IntArray, IntArray]:
         """Return the anchor of each node, and the size of the ball that it is drawn from."""
-        from napsets.kernels.anchors import draw_anchors
+        from napsets.kernels.weighed import draw_anchors
 
         nodes, threads = self.reference.check_nodes(nodes), check_threads(threads)
         hashes, by_hash = (read_only(array) for array in self._hashes)
@@ -157,7 +157,7 @@ class BallsLocal(WeighedLocal):
 
     def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
         """Return the reference nodes whose ball holds the node's anchor."""
-        from napsets.kernels.anchors import whose_ball_holds
+        from napsets.kernels.weighed import whose_ball_holds
 
         anchors, sizes = self.draw(np.array([check_node("node", node, self.graph.num_nodes)]), 1)
         index, listed = self.reference.index, np.empty(self.reference.nodes.size, dtype=np.int64)
@@ -168,7 +168,7 @@ class BallsLocal(WeighedLocal):
 
     def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
         """Write the requested results of the nodes."""
-        from napsets.kernels.anchors import anchor_answers
+        from napsets.kernels.weighed import anchor_answers
 
         drawing, answering = stages(progress, (1, 1), nodes.size)
         anchors, sizes = self.draw(nodes, threads, drawing)

@@ -302,7 +302,7 @@ def check_strategy(strategy: object) -> str | None:
     """Return the way to search by its name, or None for the fastest."""
     if strategy is None:
         return None
-    from napsets.kernels.plan import STRATEGIES
+    from napsets.kernels.jobs import STRATEGIES
 
     if isinstance(strategy, str) and strategy in STRATEGIES:
         return strategy

@@ -92,11 +92,11 @@ class _Local(WeighedLocal):
         return read_only(self.graph.indptr), read_only(self.graph.indices), setting.restart, setting.tolerance
 
     def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
-        from napsets.kernels.weighed import pagerank_of
+        from napsets.kernels.weighed import push
 
         node = check_node("node", node, self.graph.num_nodes)
         room = self._room()
-        pagerank_of(node, *self._walk(), *room)
+        push(node, *self._walk(), *room)
         index, kept = self.reference.index, room[0]
         kept[node] = 0.0
         mass = kept[index.nodes[: index.calibration.size]]

@@ -23,8 +23,8 @@ import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.kernels.candidates import NEIGHBOUR, Heard
-from napsets.kernels.few import Kernels
 from napsets.kernels.layout import read_only
+from napsets.kernels.threads import Kernels
 from napsets.levels import rank_place
 from napsets.localisers import LocalThresholds
 from napsets.methods.moves import REFERENCE_LABEL, Rows, Search, judge_tables
