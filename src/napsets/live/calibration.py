@@ -2,26 +2,140 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
+from napsets.errors import NapsetsWarning
 from napsets.levels import Full
+from napsets.live.alarms import smoothed_p_value
 from napsets.live.ear import Ear
 from napsets.live.fitted import Fitted, fit
 from napsets.live.following import Following
 from napsets.live.hearing import Hearing
 from napsets.live.settings import LiveSettings
 from napsets.live.state import Batch, State
-from napsets.live.whole import Whole
 from napsets.localisers import Everyone
 from napsets.methods.auto import FEWEST, AutoMethod
 from napsets.methods.calibrated import Calibrated
+from napsets.methods.p_values import p_values
 from napsets.predictions import PredictionSets
 from napsets.scores import ByLabel, Informed, learns
+
+
+class Whole:
+    """A calibration of the whole present state, repeated after every change.
+
+    Parameters
+    ----------
+    fitted : Fitted or None
+        What was chosen and learned; None as long as that is nothing, and there are no results.
+    state : State
+        The state; it reports every change.
+    """
+
+    #: The p-value of a label is computed once it is among the labels held out: then it is evidence for them too.
+    judges_after = True
+
+    def __init__(self, fitted: Fitted | None, state: State) -> None:
+        self.fitted, self.state = fitted, state
+        self._present: tuple[Batch, Calibrated] | None = None
+
+    def changed(self, *_: object) -> None:
+        """Forget the calibration: the state has changed."""
+        self._present = None
+
+    load = grow = enter = leave = touch = see_outputs = changed
+
+    # -- results -------------------------------------------------------------------------------------------------
+
+    def present(self) -> tuple[Batch, Calibrated]:
+        """Return the present state and its calibration; there must be a label of the reference."""
+        if self._present is None:
+            assert self.fitted is not None
+            batch, method = self.state.batch(), self.fitted.method
+            parts = batch.reference, batch.level_nodes
+            if not method.level.keeps_apart:
+                parts = batch.data.calibration, batch.level_nodes[:0]
+            scored = batch.data.scored_in_parts(
+                method.score, method.seed, *parts, level=method.level, learned=self.fitted.learned
+            )
+            self._present = batch, replace(method.on(scored), choice=self.fitted.choice)
+        return self._present
+
+    def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
+        """Return the sets of slots now."""
+        batch, calibrated = self.present()
+        nodes = np.searchsorted(batch.slots, slots)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NapsetsWarning)
+            sets: PredictionSets = calibrated.predict(positions=nodes, alpha=alpha)
+        object.__setattr__(sets, "nodes", slots)
+        return sets
+
+    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, None]]:
+        """Yield for each label whether the set before it covered it, and the size of that set.
+
+        Each label must have entered before the next is requested.
+        """
+        for slot, label in zip(slots.tolist(), labels.tolist(), strict=True):
+            member = self.predict(np.array([slot]), alpha).member[0]
+            yield bool(member[label]), int(member.sum()), None
+
+    def p_value(self, slot: int, _: float | None, u: float) -> float:
+        """Return the smoothed p-value of a label that has just entered, among the others that set the level."""
+        batch, calibrated = self.present()
+        node, scored = np.searchsorted(batch.slots, slot), calibrated.scored
+        if calibrated.is_exact:
+            own, scores = scored.level_nodes == node, scored.level_scores
+            shares = calibrated.local.ranks(scored.level_nodes, scores)
+        else:
+            own, scores = scored.reference.nodes == node, scored.reference.scores
+            shares = np.zeros(scores.size)
+        if not own.any():
+            return u
+        tied = shares == shares[own]
+        greater = (shares > shares[own]) | (tied & (scores > scores[own]))
+        equal = tied & (scores == scores[own])
+        return smoothed_p_value(int(greater.sum()), int(equal.sum()) - 1, scores.size - 1, u)
+
+    def candidates(self, slots: IntArray) -> tuple[Any, FloatArray]:
+        """Return the probability and the score of every label, shape (slots, classes)."""
+        batch, calibrated = self.present()
+        nodes = np.searchsorted(batch.slots, slots)
+        return calibrated.score.probabilities[nodes], calibrated.score.matrix(nodes)
+
+    def p_values(self, slots: IntArray) -> FloatArray:
+        """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha.
+
+        So the label of a node that is held out counts here, as it does for the level of the node's set.
+        """
+        batch, calibrated = self.present()
+        nodes, classes = np.searchsorted(batch.slots, slots), batch.data.outputs.shape[1]
+        if calibrated.full is not None:
+            return p_values(calibrated, nodes)
+        scores = calibrated.score.matrix(nodes).reshape(-1) + 0.0
+        values: FloatArray = calibrated.local.ranks(np.repeat(nodes, classes), scores)
+        if calibrated.is_exact:
+            level: Any = calibrated.level
+            known, wanted = _in_order(level.shares, level.scores), _in_order(values, scores)
+            values = (known.size - np.searchsorted(np.sort(known), wanted) + 1) / (known.size + 1)
+        else:
+            values = 1.0 - values
+        return values.reshape(nodes.size, classes)
+
+
+def _in_order(shares: FloatArray, scores: FloatArray) -> npt.NDArray[np.complex128]:
+    """Return numbers that are ordered by share, and then by score."""
+    pairs = np.empty(shares.size, dtype=np.complex128)
+    pairs.real, pairs.imag = shares, scores
+    return pairs
+
 
 #: How much larger the reference must be for a new choice and new exponents.
 _GROWTH = 1.25
@@ -46,41 +160,16 @@ class Calibration:
         method: Any = settings.method
         self.learns = isinstance(method, AutoMethod) or learns(method.score)
         self.fitted: Fitted | None = None
-        self._engine: Any = None
+        #: Keeps the sets up to date, and hears of every change: a `Following`, `Hearing` or `Whole`.
+        self.engine: Any = Whole(None, state)
         if not self.learns:
             self._go_on(Fitted(method), None)
 
-    # -- changes -------------------------------------------------------------------------------------------------------
-
-    def load(self) -> None:
-        """Take over a state with all its labels."""
-        if self._engine is not None:
-            self._engine.load()
-
-    def grow(self, count: int) -> None:
-        """Make room for new nodes."""
-        if self._engine is not None:
-            self._engine.grow(count)
-
-    def leave(self, slot: int) -> None:
-        """Stop counting a node's label, which it still has."""
-        if self._engine is not None:
-            self._engine.leave(slot)
-
-    def touch(self, *ends: IntArray) -> None:
-        """Note that edges at some slots were added or removed, or are about to be removed."""
-        if self._engine is not None:
-            self._engine.touch(*ends)
-
-    def see_outputs(self, slots: IntArray) -> None:
-        """Note that nodes have new outputs; labelled ones leave before, and enter after."""
-        if self._engine is not None:
-            self._engine.see_outputs(slots)
+    # -- changes; the engine hears of all others itself ----------------------------------------------------------------
 
     def enter(self, slot: int, score: float | None = None) -> None:
         """Count a label; if the reference has grown by a quarter, choose and fit again."""
-        if self._engine is not None:
-            self._engine.enter(slot, score)
+        self.engine.enter(slot, score)
         if self.learns and (self.fitted is None or self.state.sizes[0] >= _GROWTH * max(self.fitted.labels, 1)):
             self.refit()
 
@@ -93,8 +182,8 @@ class Calibration:
     def _ear(self) -> Ear | None:
         """Return the counts of labels around nodes, if the method can be fitted by them."""
         method: Any = self.settings.method
-        if isinstance(self._engine, Hearing):
-            return self._engine.ear
+        if isinstance(self.engine, Hearing):
+            return self.engine.ear
         chooses = isinstance(method, AutoMethod)
         if self.settings.directed or not (sum(self.state.sizes) >= FEWEST if chooses else Hearing.suits(method.score)):
             return None
@@ -111,25 +200,20 @@ class Calibration:
         self.fitted = fitted
         method, directed = fitted.method, self.settings.directed
         if not learns(method.score) and (isinstance(method.localiser, Everyone) or not directed):
-            self._engine = Following(method, self.state)
-            self._engine.load()
+            self.engine = Following(method, self.state)
+            self.engine.load()
         elif not directed and isinstance(method.level, Full) and Hearing.suits(method.score):
             assert fitted.learned is not None
-            self._engine = Hearing(method, self._make_ear(method.score) if ear is None else ear, fitted.learned)
+            self.engine = Hearing(method, self._make_ear(method.score) if ear is None else ear, fitted.learned)
         else:
-            self._engine = Whole(fitted, self.state)
+            self.engine = Whole(fitted, self.state)
 
     # -- results -------------------------------------------------------------------------------------------------------
 
     @property
-    def judges_after(self) -> bool:
-        """Whether the p-value of a label is computed after it has entered, or before."""
-        return self._engine is None or bool(self._engine.judges_after)
-
-    @property
     def _is_ready(self) -> bool:
         """Whether there are labels to calibrate on; `Following` needs none."""
-        if isinstance(self._engine, Following) and not self.learns:
+        if isinstance(self.engine, Following) and not self.learns:
             return True
         reference, held_out = self.state.sizes
         if self.fitted is None:
@@ -142,12 +226,12 @@ class Calibration:
             return None
         if self.fitted.method.level.keeps_apart and not self.state.sizes[0]:
             return None
-        return (self._engine if isinstance(self._engine, Whole) else Whole(self.fitted, self.state)).present()
+        return (self.engine if isinstance(self.engine, Whole) else Whole(self.fitted, self.state)).present()
 
     def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
         """Return the sets of slots now."""
         if self._is_ready:
-            sets: PredictionSets = self._engine.predict(slots, alpha)
+            sets: PredictionSets = self.engine.predict(slots, alpha)
             return sets
         return PredictionSets.unchecked(
             nodes=slots,
@@ -171,34 +255,34 @@ class Calibration:
                 yield True, int(self.state.classes or 0), None
                 place += 1
                 continue
-            engine = self._engine
+            engine = self.engine
             for judgement in engine.judge(slots[place:], labels[place:], alpha):
                 yield judgement
                 place += 1
-                if self._engine is not engine:  # another choice was made
+                if self.engine is not engine:  # another choice was made
                     break
 
     def score_at(self, slot: int, label: int) -> float | None:
         """Return the score of a node at a label; None where the engine does not need it."""
-        if isinstance(self._engine, Following):
-            return float(self._engine.scores(np.array([slot]), np.array([label]))[0])
+        if isinstance(self.engine, Following):
+            return float(self.engine.scores(np.array([slot]), np.array([label]))[0])
         return None
 
     def p_value(self, slot: int, score: float | None, u: float) -> float:
         """Return the smoothed p-value of a node's label among those that set the level."""
-        return float(self._engine.p_value(slot, score, u)) if self._is_ready else u
+        return float(self.engine.p_value(slot, score, u)) if self._is_ready else u
 
     def p_values(self, slots: IntArray) -> FloatArray:
         """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha."""
         if not self._is_ready:
             return np.ones((slots.size, int(self.state.classes or 0)))
-        values: FloatArray = self._engine.p_values(slots)
+        values: FloatArray = self.engine.p_values(slots)
         return values
 
     def candidates(self, slots: IntArray) -> tuple[npt.NDArray[Any], FloatArray]:
         """Return the probability and the score of every label, shape (slots, classes); without labels, scores of 0."""
         if self._is_ready:
-            probabilities, scores = self._engine.candidates(slots)
+            probabilities, scores = self.engine.candidates(slots)
             return probabilities, scores
         rows = self.state.outputs.values[slots]  # type: ignore[union-attr]
         return rows, np.zeros(rows.shape)
@@ -214,4 +298,4 @@ class Calibration:
         if "fitted" in arrays and self.state.outputs is not None:
             self._go_on(Fitted.from_arrays(arrays, self.state.outputs.values[:1]), None)
         else:
-            self.load()
+            self.engine.load()

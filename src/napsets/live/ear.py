@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray, sealed
+from napsets.kernels import hearing
 from napsets.kernels.candidates import FAR, NEAR_SLOPE, Rule
 from napsets.live.nodes import Table
 from napsets.live.state import State
@@ -115,8 +116,6 @@ class Ear:
 
     def load(self) -> None:
         """Take over a state with all its labels."""
-        from napsets.kernels import hearing
-
         state, by_slot = self.state, self._by_slot
         self.grow(state.labels.size - by_slot.size)
         slots = state.labelled()
@@ -162,8 +161,6 @@ class Ear:
         self._speak(slot, label, -1, reference)
 
     def _speak(self, slot: int, label: int, sign: int, reference: bool) -> int:
-        from napsets.kernels import hearing
-
         if self.later:
             return -1
         rooms, rows = self.entries.rooms, self.state.adjacency.rows
@@ -175,8 +172,6 @@ class Ear:
 
     def touch(self, *ends: IntArray) -> None:
         """Note that edges at some slots were added or removed, or are about to be removed."""
-        from napsets.kernels import hearing
-
         if self.later or sum(slots.size for slots in ends) > self.entries.size + _FEW_EDGES:
             self.later = True
         else:
@@ -185,8 +180,6 @@ class Ear:
 
     def see_outputs(self, slots: IntArray) -> None:
         """Note that nodes have new outputs; labelled ones leave before, and enter after."""
-        from napsets.kernels import hearing
-
         if not self.later:
             rows = self.state.adjacency.rows
             hearing.see_outputs(slots, rows, self._speakers(), self.entries["recount"], self._by_slot["stale"])
@@ -211,15 +204,11 @@ class Ear:
     # -- as kernels see it ---------------------------------------------------------------------------------------------
 
     def _speakers(self) -> Any:
-        from napsets.kernels.hearing import Speakers
-
         rooms = self._by_slot.rooms
-        return Speakers(rooms["code"], rooms["crowd"], rooms["entry_of"], CROWD)
+        return hearing.Speakers(rooms["code"], rooms["crowd"], rooms["entry_of"], CROWD)
 
     def _scratch(self) -> Any:
-        from napsets.kernels.hearing import Scratch
-
-        return Scratch(*(self.entries.rooms[name] for name in ("places", "listed", "heard_near", "heard_far")))
+        return hearing.Scratch(*(self.entries.rooms[name] for name in ("places", "listed", "heard_near", "heard_far")))
 
     def look(self, slots: IntArray) -> FloatArray:
         """Return what is counted near and far of the reference, near and far of all labels, and the mean outputs."""
@@ -230,8 +219,6 @@ class Ear:
         return self._look(slots, np.empty(slots.size + 1, dtype=np.int64))
 
     def _look(self, slots: IntArray, starts: IntArray) -> tuple[FloatArray, Hearers]:
-        from napsets.kernels import hearing
-
         rooms, outputs = self._by_slot.rooms, self.state.outputs.values  # type: ignore[union-attr]
         tables, surroundings = np.empty((5, slots.size, self.classes)), (self.state.adjacency.rows, self._speakers())
         heard = hearing.look_around(
@@ -258,8 +245,6 @@ class Ear:
 
         With `codes`, as if the slots had these labels, as in `Speakers`.
         """
-        from napsets.kernels import hearing
-
         exponents, p = learned.exponents, self.state.outputs.values[slots]  # type: ignore[union-attr]
         fixed, alike = np.empty(around.shape), around
         if exponents.alike:

@@ -1,18 +1,24 @@
-"""The fold of a log: state, calibration, record and steered level depend on settings and events alone."""
+"""The fold of a log: state, calibration, record and steered level depend on settings and events alone.
+
+Snapshots of it make a start fast, may be deleted at any time, and never count against the log.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, IntArray
+from napsets.files.places import replacing
 from napsets.live.calibration import Calibration
-from napsets.live.events import Change
+from napsets.live.events import Change, pack, unpack
+from napsets.live.nodes import Column
 from napsets.live.record import Judgement, Record
 from napsets.live.settings import LiveSettings
 from napsets.live.state import State, in_reference, uniforms
@@ -21,6 +27,11 @@ from napsets.predictions import PredictionSets
 
 Array = npt.NDArray[Any]
 
+#: The version of a snapshot's contents; a snapshot of another version is replaced from the log.
+_VERSION = 2
+_NAME = "snapshot.npz"
+#: The columns of the state that a snapshot holds as they are.
+_COLUMNS = ("labels", "numbers", "is_reference", "arrivals", "u")
 #: The level used for 1 or above if sets may not be empty: the most probable labels remain.
 _LARGEST = 1.0 - 2.0**-20
 
@@ -76,7 +87,7 @@ class Fold:
         state, columns, calibration = self.state, change.columns, self.calibration
         if change.kind == "add nodes":
             state.add_nodes(columns["ids"], columns["probabilities"])
-            calibration.grow(columns["ids"].size)
+            calibration.engine.grow(columns["ids"].size)
         elif change.kind == "refit":
             calibration.refit()
         else:
@@ -84,22 +95,22 @@ class Fold:
             if change.kind == "add edges":
                 state.adjacency.add_edges(*ends)
             else:
-                calibration.touch(*ends)
+                calibration.engine.touch(*ends)
                 state.adjacency.remove_edges(*ends)
-            calibration.touch(*ends)
+            calibration.engine.touch(*ends)
 
     def _remove(self, slot: int, *, node: bool) -> None:
         """Remove the label of a slot, if it has one, and optionally the node with its edges."""
         state, calibration = self.state, self.calibration
         if state.labels.values[slot] >= 0:
-            calibration.leave(slot)
+            calibration.engine.leave(slot)
             state.remove_label(slot)
         if node:
             self._issued.pop(slot, None)
             ends = state.adjacency.neighbours(slot).astype(np.int64), np.array([slot])
-            calibration.touch(*ends)
+            calibration.engine.touch(*ends)
             state.adjacency.remove_node(slot)
-            calibration.touch(*ends)
+            calibration.engine.touch(*ends)
             state.remove_node(slot)
 
     def _set_outputs(self, slots: IntArray, probabilities: Array) -> None:
@@ -107,9 +118,9 @@ class Fold:
         state = self.state
         labelled = slots[state.labels.values[slots] >= 0].tolist()
         for slot in labelled:
-            self.calibration.leave(slot)
+            self.calibration.engine.leave(slot)
         state.outputs.values[slots] = probabilities  # type: ignore[union-attr]
-        self.calibration.see_outputs(slots)
+        self.calibration.engine.see_outputs(slots)
         for slot in labelled:
             self.calibration.enter(slot)
 
@@ -123,7 +134,7 @@ class Fold:
         for place, (covered, size, score, level) in enumerate(self._judged(slots, labels)):
             slot, p_value = int(slots[place]), math.nan
             delay = state.arrived_labels - int(state.arrivals.values[slot])
-            judges_after = calibration.judges_after
+            judges_after = calibration.engine.judges_after
             if tested[place] and not judges_after:
                 p_value = calibration.p_value(slot, score, us[place])
             state.add_label(slot, int(labels[place]), bool(reference[place]))
@@ -187,8 +198,8 @@ class Fold:
     # -- snapshots -----------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Array]:
-        """Return everything that is not a function of the state, for a snapshot."""
-        issued, classes = list(self._issued.values()), int(self.state.classes or 0)
+        """Return everything that the log led to, for a snapshot."""
+        state, issued, classes = self.state, list(self._issued.values()), int(self.state.classes or 0)
         experts = 0 if self.settings.steered is None else len(self.settings.steered.rates)
         marks = {
             "slots": np.array(list(self._issued), dtype=np.int64),
@@ -198,13 +209,29 @@ class Fold:
             "number": np.array([one.mark.number for one in issued], dtype=np.int64),
         }
         arrays = self.record.arrays() | self.calibration.arrays()
+        arrays |= {name: getattr(state, name).values for name in _COLUMNS}
+        arrays["outputs"] = np.empty((0, 0)) if state.outputs is None else state.outputs.values
+        arrays["offsets"], arrays["columns"] = state.adjacency.packed()
+        arrays["ids"] = _as_bytes(pack({"ids": state.names.of(np.flatnonzero(state.labels.values > -2))}))
+        arrays["arrived_labels"] = np.array(state.arrived_labels)
         arrays |= {f"issued_{name}": column for name, column in marks.items()}
         if self.steering is not None:
-            arrays["steering"] = np.frombuffer(json.dumps(self.steering.parts()).encode(), dtype=np.uint8)
+            arrays["steering"] = _as_bytes(json.dumps(self.steering.parts()).encode())
         return arrays
 
-    def restore(self, arrays: dict[str, Array]) -> None:
-        """Take what `arrays` gave, for a state that was restored."""
+    def restore(self, events: int, arrays: dict[str, Array]) -> None:
+        """Take what `arrays` gave after this many events, where there were none yet."""
+        state, labels = self.state, arrays["labels"]
+        state.names.restore(unpack(arrays["ids"].tobytes())["ids"], np.flatnonzero(labels > -2), labels.size)
+        if arrays["outputs"].size:
+            state.outputs = Column(arrays["outputs"])
+        for name in _COLUMNS:
+            setattr(state, name, Column(arrays[name]))
+        state.adjacency.take(arrays["offsets"], arrays["columns"])
+        state.arrived_labels, state.events = int(arrays["arrived_labels"]), events
+        state.present = int((labels > -2).sum())
+        reference = state.is_reference.values[labels >= 0]
+        state.sizes = [int(reference.sum()), int((~reference).sum())]
         self.record.take(arrays)
         self.calibration.take(arrays)
         columns = [arrays[f"issued_{name}"].tolist() for name in ("slots", "level", "experts", "number")]
@@ -213,3 +240,38 @@ class Fold:
         if self.settings.steered is not None:
             parts = json.loads(arrays["steering"].tobytes())
             self.steering = Steering.from_parts(self.settings.steered.rates, self.settings.alpha, parts)
+
+
+def _as_bytes(text: bytes) -> Array:
+    return np.frombuffer(text, dtype=np.uint8)
+
+
+class Snapshot(NamedTuple):
+    """The arrays of a fold after some event, and the checksum that the log has there."""
+
+    events: int
+    checksum: bytes
+    arrays: dict[str, Array]
+
+
+def write_snapshot(folder: Path, checksum: bytes, fold: Fold) -> None:
+    """Write what a log leads to into the folder of the log."""
+    head = json.dumps({"version": _VERSION, "events": fold.state.events, "checksum": checksum.hex()})
+    arrays: dict[str, Any] = fold.arrays() | {"head": _as_bytes(head.encode())}
+    with replacing(folder / _NAME) as path, path.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+def read_snapshot(folder: Path | None) -> Snapshot | None:
+    """Return the snapshot of a folder; None where there is none that can be read."""
+    if folder is None or not (folder / _NAME).exists():
+        return None
+    try:
+        with np.load(folder / _NAME, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        head = json.loads(arrays.pop("head").tobytes())
+        if head["version"] != _VERSION:
+            return None
+        return Snapshot(int(head["events"]), bytes.fromhex(head["checksum"]), arrays)
+    except Exception:  # zip files fail in many ways, and the log has all of it
+        return None

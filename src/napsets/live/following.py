@@ -13,10 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
+from napsets.kernels import following
+from napsets.kernels.growing import Walk
 from napsets.kernels.layout import read_only
+from napsets.kernels.ordered import OrderedPairs
 from napsets.levels import Rank, rank_place
 from napsets.live.alarms import smoothed_p_value
-from napsets.live.nodes import Column
+from napsets.live.nodes import Table
 from napsets.live.state import State
 from napsets.localisers import Cut, Everyone
 from napsets.localisers.base import RULES
@@ -50,8 +53,6 @@ class Following:
     judges_after = False
 
     def __init__(self, method: Method, state: State) -> None:
-        from napsets.kernels import ordered
-
         self.method, self.state = method, state
         localiser: Any = self.method.localiser
         self.everyone = isinstance(localiser, Everyone)
@@ -60,25 +61,23 @@ class Following:
             self.weighting = Weighting(hop_weights(localiser.decay, localiser.hops), localiser.pool, localiser.alike)
         self.exact = self.method.level.keeps_apart
         self.falls_back = getattr(self.method.level, "fallback", "full") == "global"
-        self._member, self._scores = Column(np.empty(0, dtype=bool)), Column(np.empty(0))
-        self._groups = Column(np.empty(0, dtype=np.int64))
-        self._ordered, self._alike = ordered.OrderedPairs(), ordered.OrderedPairs()
-        self._same_sizes: IntArray = np.zeros(1, dtype=np.int64)
-        self._stamps, self._queue = Column(np.empty(0, dtype=np.int64)), Column(np.empty(0, dtype=np.int64))
-        self._clock, self._ends = np.zeros(1, dtype=np.int64), np.empty(self.weighting.hops.size + 1, dtype=np.int64)
-        # The held-out labels, and the entry of each slot among them.
-        hops, none = self.weighting.hops.size, np.empty(0, dtype=np.int64)
+        none, number, flag = np.empty(0, dtype=np.int64), np.empty(0), np.empty(0, dtype=bool)
+        hops = self.weighting.hops.size
         by_hop = np.empty((0, hops), dtype=np.int64)
-        self._held_out = [Column(array) for array in (none, np.empty(0), none, by_hop, by_hop, none, none)]
-        self._held_out.append(Column(np.empty(0, dtype=bool)))
-        self._entry_of = Column(none)
+        #: What kernels know of each slot, its entry among the labels held out included; and of each of these.
+        self._by_slot = Table(member=flag, scores=number, groups=none, stamps=none, queue=none, entry_of=none)
+        self._held_out = Table(
+            slots=none, scores=number, groups=none, below=by_hop, near=by_hop, all_below=none, same_below=none,
+            stale=flag,
+        )  # fmt: skip
+        self._ordered, self._alike = OrderedPairs(), OrderedPairs()
+        self._same_sizes: IntArray = np.zeros(1, dtype=np.int64)
+        self._clock, self._ends = np.zeros(1, dtype=np.int64), np.empty(hops + 1, dtype=np.int64)
         self._shares: FloatArray | None = None
         self._guess, self._levels = 0.5, dict[float, Rank | None]()
 
     def load(self) -> None:
         """Take over a state with all its labels, as after a restart."""
-        from napsets.kernels import following
-
         state = self.state
         self.grow(state.labels.size)
         slots = state.labelled()
@@ -87,101 +86,96 @@ class Following:
         scores = np.concatenate(
             [self.scores(part, state.labels.values[part]) for part in np.array_split(slots, slots.size // _LABELS + 1)]
         )
-        groups, reference = self._groups.values[slots], state.is_reference.values[slots] | (not self.exact)
+        groups, reference = self._by_slot["groups"][slots], state.is_reference.values[slots] | (not self.exact)
         known = slots[reference]
-        self._member.values[known], self._scores.values[known] = True, scores[reference]
+        self._by_slot["member"][known], self._by_slot["scores"][known] = True, scores[reference]
         self._ordered.fill(np.zeros(known.size), scores[reference])
         if self.weighting.alike:
             self._alike.fill(groups[reference].astype(np.float64), scores[reference])
             self._same_sizes += np.bincount(groups[reference], minlength=self._same_sizes.size)
-        self._entry_of.values[slots[~reference]] = np.arange(slots.size - known.size)
-        for column, values in zip(self._held_out[:3], (slots, scores, groups), strict=True):
-            column.extend(values[~reference])
-        for column in self._held_out[3:]:
-            column.extend(np.ones((slots.size - known.size, *column.values.shape[1:]), dtype=column.values.dtype))
+        self._held_out.extend(slots.size - known.size)
+        self._by_slot["entry_of"][slots[~reference]] = np.arange(self._held_out.size)
+        for name, values in (("slots", slots), ("scores", scores), ("groups", groups)):
+            self._held_out[name][:] = values[~reference]
+        self._held_out["stale"][:] = True
         following.count_all(0, self._known(), self._entries())
 
     # -- changes --------------------------------------------------------------------------------------------------
 
     def grow(self, count: int) -> None:
         """Make room for new nodes."""
-        for column, value in ((self._member, False), (self._scores, 0.0), (self._stamps, 0), (self._queue, 0)):
-            column.extend(np.full(count, value))
-        self._entry_of.extend(np.full(count, -1))
-        self._groups.extend(np.zeros(count, dtype=np.int64))
+        table, before = self._by_slot, self._by_slot.size
+        table.extend(count)
+        for name, value in (("member", False), ("scores", 0.0), ("groups", 0), ("stamps", 0), ("entry_of", -1)):
+            table[name][before:] = value
         if self.weighting.alike and count and self.state.outputs is not None:
             values = self.state.outputs.values
-            self._groups.values[-count:] = values[-count:].argmax(axis=1)
+            table["groups"][before:] = values[before:].argmax(axis=1)
             if self._same_sizes.size < values.shape[1]:
                 self._same_sizes = np.zeros(values.shape[1], dtype=np.int64)
 
     def enter(self, slot: int, score: float | None = None) -> None:
         """Count a node's new label; its score may be known already."""
-        from napsets.kernels import following
-
         if score is None:
             score = self.scores(np.array([slot]), self.state.labels.values[[slot]]).tolist()[0]
-        group = int(self._groups.values[slot])
+        table = self._by_slot
+        group = int(table["groups"][slot])
         if not self.exact or self.state.is_reference.values[slot]:
-            self._member.values[slot], self._scores.values[slot] = True, score
+            table["member"][slot], table["scores"][slot] = True, score
             self._ordered.add(0.0, score)
             if self.weighting.alike:
                 self._alike.add(group, score)
                 self._same_sizes[group] += 1
             self._shift(slot, score, group, 1)
         else:
-            entry = self._held_out[0].size
-            self._entry_of.values[slot] = entry
-            for column, value in zip(self._held_out, (slot, score, group, 0, 0, 0, 0, True), strict=True):
-                column.append(value)
+            entry = self._held_out.size
+            table["entry_of"][slot] = entry
+            self._held_out.extend(1)
+            for name, value in (("slots", slot), ("scores", score), ("groups", group), ("stale", True)):
+                self._held_out[name][entry] = value
             following.count_all(entry, self._known(), self._entries())
         self._forget()
 
     def leave(self, slot: int) -> None:
         """Stop counting a node's label, which it still has."""
-        score, group = float(self._scores.values[slot]), int(self._groups.values[slot])
+        table = self._by_slot
+        score, group = float(table["scores"][slot]), int(table["groups"][slot])
         if not self.exact or self.state.is_reference.values[slot]:
-            self._member.values[slot] = False
+            table["member"][slot] = False
             self._ordered.remove(0.0, score)
             if self.weighting.alike:
                 self._alike.remove(group, score)
                 self._same_sizes[group] -= 1
             self._shift(slot, score, group, -1)
         else:
-            entry, last = int(self._entry_of.values[slot]), self._held_out[0].size - 1
-            self._entry_of.values[self._held_out[0].values[last]] = entry
-            self._entry_of.values[slot] = -1
-            for column in self._held_out:
-                column.values[entry] = column.values[last]
-                column.size = last
+            entry = int(table["entry_of"][slot])
+            table["entry_of"][self._held_out["slots"][-1]] = entry
+            table["entry_of"][slot] = -1
+            self._held_out.drop(entry)
         self._forget()
 
     def see_outputs(self, slots: IntArray) -> None:
         """Note that nodes have new outputs; labelled ones leave before, and enter after."""
         if self.weighting.alike:
-            self._groups.values[slots] = self.state.outputs.values[slots].argmax(axis=1)  # type: ignore[union-attr]
+            self._by_slot["groups"][slots] = self.state.outputs.values[slots].argmax(axis=1)  # type: ignore[union-attr]
 
     def touch(self, *ends: IntArray) -> None:
         """Note that edges at some slots were added, or are about to be removed."""
-        from napsets.kernels import following
-
         hops = self.weighting.hops.size
-        if hops and self._held_out[0].size:
-            if sum(slots.size for slots in ends) > self._held_out[0].size:
-                self._held_out[7].values[:] = True
+        if hops and self._held_out.size:
+            if sum(slots.size for slots in ends) > self._held_out.size:
+                self._held_out["stale"][:] = True
             else:
-                slots = np.unique(np.concatenate(ends))
+                slots, entry_of = np.unique(np.concatenate(ends)), self._by_slot["entry_of"]
                 following.mark_stale(
-                    slots, hops - 1, self._entry_of.values, self.state.adjacency.rows, self._walk(), self._entries()
+                    slots, hops - 1, entry_of, self.state.adjacency.rows, self._walk(), self._entries()
                 )
             self._forget()
 
     def _shift(self, slot: int, score: float, group: int, sign: int) -> None:
-        from napsets.kernels import following
-
-        if self._held_out[0].size:
-            rows, walk = self.state.adjacency.rows, self._walk()
-            following.shift_counts(slot, score, group, sign, self._entry_of.values, rows, walk, self._entries())
+        if self._held_out.size:
+            entry_of, rows = self._by_slot["entry_of"], self.state.adjacency.rows
+            following.shift_counts(slot, score, group, sign, entry_of, rows, self._walk(), self._entries())
 
     def _forget(self) -> None:
         self._shares = None
@@ -190,29 +184,21 @@ class Following:
     # -- as kernels see it ---------------------------------------------------------------------------------------------
 
     def _walk(self) -> Any:
-        from napsets.kernels.growing import Walk
-
-        return Walk(self._stamps.values, self._clock, self._queue.values, self._ends)
+        return Walk(self._by_slot["stamps"], self._clock, self._by_slot["queue"], self._ends)
 
     def _known(self) -> Any:
-        from napsets.kernels.following import Known
-
-        groups = self._groups.values if self.weighting.alike else self._groups.values[:0]
-        blocks = self._ordered.blocks, self._alike.blocks
-        return Known(self._member.values, self._scores.values, groups, *blocks, self._ordered.size)
+        table, blocks = self._by_slot, (self._ordered.blocks, self._alike.blocks)
+        groups = table["groups"] if self.weighting.alike else table["groups"][:0]
+        return following.Known(table["member"], table["scores"], groups, *blocks, self._ordered.size)
 
     def _entries(self) -> Any:
-        from napsets.kernels.following import HeldOut
-
-        return HeldOut(*(column.values for column in self._held_out))
+        return following.HeldOut(*(self._held_out[name] for name in following.HeldOut._fields))
 
     def _question(self, cuts: list[Cut]) -> Any:
-        from napsets.kernels.following import Question
-
         levels = np.array([cut.level for cut in cuts])
         rules = np.array([RULES[cut.rule] for cut in cuts], dtype=np.int64)
         weighting = self.weighting
-        return Question(weighting.hops, weighting.pool, weighting.alike, levels, rules, ROUNDING)
+        return following.Question(weighting.hops, weighting.pool, weighting.alike, levels, rules, ROUNDING)
 
     # -- scores and ranks ----------------------------------------------------------------------------------------------
 
@@ -226,8 +212,6 @@ class Following:
 
     def _ranks(self) -> FloatArray:
         """Return t of every held-out label, now."""
-        from napsets.kernels import following
-
         if self._shares is None:
             entries = self._entries()
             stale = np.flatnonzero(entries.stale)
@@ -240,8 +224,6 @@ class Following:
 
     def _level(self, alpha: float) -> Rank | None:
         """Return T̂, or None if there are too few labels for it."""
-        from napsets.kernels import following
-
         if alpha not in self._levels:
             shares = self._ranks()
             place = rank_place(shares.size, alpha)
@@ -249,7 +231,7 @@ class Following:
                 self._levels[alpha] = None
             else:
                 width = 4.0 / (1.0 + shares.size)
-                pair = following.pair_of_rank(shares, self._held_out[1].values, place - 1, self._guess, width)
+                pair = following.pair_of_rank(shares, self._held_out["scores"], place - 1, self._guess, width)
                 self._guess = float(pair[0])
                 self._levels[alpha] = Rank(float(pair[0]), float(pair[1]))
         return self._levels[alpha]
@@ -311,21 +293,19 @@ class Following:
 
     def _sizes(self, slots: IntArray, near: IntArray) -> tuple[IntArray, FloatArray]:
         """Return how many reference nodes thresholds rest on, and how many equally heavy ones they are worth."""
-        own = self._member.values[slots].astype(np.int64)
+        own = self._by_slot["member"][slots].astype(np.int64)
         others = self._ordered.size - own
         if self.everyone:
             return others, others.astype(np.float64)
         same = None
         if self.weighting.alike:
-            same = self._same_sizes[self._groups.values[slots]] - own
+            same = self._same_sizes[self._by_slot["groups"][slots]] - own
         sizes = Sizes(np.maximum(near, 0), others, same)
         support, effective_size = sizes.support(self.weighting), sizes.effective_size(self.weighting)
         fell_back = (near < 0).any(axis=1)
         return np.where(fell_back, others, support), np.where(fell_back, others, effective_size)
 
     def _local(self, slots: IntArray, cuts: list[Cut]) -> tuple[FloatArray, IntArray]:
-        from napsets.kernels import following
-
         near = np.empty((slots.size, self.weighting.hops.size), dtype=np.int64)
         if self.everyone:
             return self._everyone(slots, cuts), near
@@ -335,8 +315,6 @@ class Following:
         return values.T, near
 
     def _everyone(self, slots: IntArray, cuts: list[Cut]) -> FloatArray:
-        from napsets.kernels import following
-
         size = self._ordered.size
         needed = np.array([[needed_count(n, cut) for n in (size, size - 1)] for cut in cuts])
         values = np.empty((slots.size, len(cuts)))
@@ -345,27 +323,23 @@ class Following:
 
     def p_value(self, slot: int, score: float, u: float) -> float:
         """Return the smoothed p-value of a node's score at its label, among those that set the level."""
-        from napsets.kernels import following
-
         if not self.exact:
             below, up_to = (self._ordered.count(0.0, score, after=after) for after in (False, True))
             size = self._ordered.size
-            if self._member.values[slot]:  # a node is not compared with itself
-                own = float(self._scores.values[slot])
+            if self._by_slot["member"][slot]:  # a node is not compared with itself
+                own = float(self._by_slot["scores"][slot])
                 below, up_to, size = below - (own < score), up_to - (own <= score), size - 1
             return smoothed_p_value(size - up_to, up_to - below, size, u)
         shares = self._ranks()
         share = self._share(slot, score)
-        greater, equal = following.count_ranks(shares, self._held_out[1].values, share, score)
+        greater, equal = following.count_ranks(shares, self._held_out["scores"], share, score)
         return smoothed_p_value(int(greater), int(equal), shares.size, u)
 
     def _share(self, slot: int, score: float) -> float:
         """Return t of a node's score, with its own label left out of the reference."""
-        from napsets.kernels import following
-
         counts: list[Any] = [np.zeros((1, self.weighting.hops.size), dtype=np.int64) for _ in range(2)]
         counts += [np.zeros(1, dtype=np.int64) for _ in range(2)]
-        groups, stale = self._groups.values[[slot]], np.ones(1, dtype=bool)
+        groups, stale = self._by_slot["groups"][[slot]], np.ones(1, dtype=bool)
         one = following.HeldOut(*[np.array([slot]), np.array([score]), groups, *counts, stale])
         known, same_sizes, share = self._known(), self._same_sizes.copy(), np.empty(1)
         own = int(known.member[slot])

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.kernels.candidates import Heard, Judges
 from napsets.kernels.layout import read_only
+from napsets.kernels.ranked import select_changed
 from napsets.kernels.threads import compiling_now
 from napsets.levels import rank_place
 from napsets.live.alarms import smoothed_p_value
@@ -214,8 +215,6 @@ class Hearing:
 
     def _thresholds(self, slots: IntArray, alpha: float, hearers: Hearers) -> FloatArray:
         """Return the threshold of each candidate, shape (slots, classes)."""
-        from napsets.kernels.ranked import select_changed
-
         size, own = self._lists.held_out.size, self.ear.code[slots] < 0
         needed = np.array([rank_place(size - mine, alpha) for mine in (0, 1)])[own.astype(np.int64)]
         few = needed > size - own

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -27,8 +26,6 @@ from napsets.methods.method import Method
 from napsets.predictions import PredictionSets
 
 Array = npt.NDArray[Any]
-
-log = logging.getLogger("napsets")
 
 
 class Live(Logged):

@@ -13,11 +13,10 @@ from napsets.checks.values import check_flag, shown
 from napsets.errors import InvalidInputError
 from napsets.live.draft import Draft, Repeated
 from napsets.live.events import Change
-from napsets.live.fold import Fold
+from napsets.live.fold import Fold, Snapshot, read_snapshot, write_snapshot
 from napsets.live.monitoring import Monitor
 from napsets.live.record import History
 from napsets.live.settings import LiveSettings
-from napsets.live.snapshot import Snapshot, read_snapshot, write_snapshot
 from napsets.live.state import State
 from napsets.live.store import Store, packed, recover
 
@@ -53,7 +52,7 @@ class Logged:
         #: How many events the snapshot on the disk has seen; a start has to fold the others again.
         self._kept = 0
         with store.one_moment():
-            store.refuse_lost(snapshot)
+            store.refuse_lost(0 if snapshot is None else snapshot.events)
             try:
                 self._begin(snapshot)
             except Exception:  # the log has all that a snapshot holds
@@ -78,7 +77,7 @@ class Logged:
         self._monitor = Monitor(self._settings.alpha)
         self._history = History(self._settings.alpha)
         if snapshot is not None:
-            snapshot.restore(self._fold)
+            self._fold.restore(snapshot.events, snapshot.arrays)
 
     @property
     def _state(self) -> State:

@@ -12,6 +12,7 @@ from napsets.checks.values import shown
 from napsets.edges import compress
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
+from napsets.kernels import growing
 
 Array = npt.NDArray[Any]
 
@@ -192,14 +193,12 @@ class Adjacency:
         if source.size > max(1 << 12, self.edges // 8):
             self._rebuild(source, target)
             return
-        from napsets.kernels.growing import insert_edges
-
         if not self.directed:
             source, target = np.concatenate([source, target]), np.concatenate([target, source])
         changed = np.empty(source.size, dtype=bool)
         done = 0
         while True:
-            some, self._used = insert_edges(
+            some, self._used = growing.insert_edges(
                 source[done:], target[done:], self.starts.values, self.sizes.values, self.rooms.values, self.columns,
                 self._used, changed[done:],
             )  # fmt: skip
@@ -211,11 +210,9 @@ class Adjacency:
 
     def remove_edges(self, source: IntArray, target: IntArray) -> None:
         """Remove edges."""
-        from napsets.kernels.growing import remove_edges
-
         if not self.directed:
             source, target = np.concatenate([source, target]), np.concatenate([target, source])
-        self.edges -= int(remove_edges(source, target, self.starts.values, self.sizes.values, self.columns))
+        self.edges -= int(growing.remove_edges(source, target, *self.rows))
 
     def remove_node(self, slot: int) -> None:
         """Remove all edges from and to a slot."""
@@ -227,9 +224,9 @@ class Adjacency:
 
     def has(self, source: IntArray, target: IntArray) -> npt.NDArray[np.bool_]:
         """Return which edges are there."""
-        from napsets.kernels.growing import has_edges
-
-        there: npt.NDArray[np.bool_] = has_edges(source, target, self.starts.values, self.sizes.values, self.columns)
+        there: npt.NDArray[np.bool_] = growing.has_edges(
+            source, target, self.starts.values, self.sizes.values, self.columns
+        )
         return there
 
     def neighbours(self, slot: int) -> Array:
@@ -240,17 +237,13 @@ class Adjacency:
     @property
     def rows(self) -> Any:
         """The neighbours of all slots, as kernels see them."""
-        from napsets.kernels.growing import Rows
-
-        return Rows(self.starts.values, self.sizes.values, self.columns)
+        return growing.Rows(self.starts.values, self.sizes.values, self.columns)
 
     def packed(self) -> tuple[IntArray, Array]:
         """Return the rows one after another: offsets and columns."""
-        from napsets.kernels.growing import pack_rows
-
         offsets = np.concatenate([[0], np.cumsum(self.sizes.values)])
         packed = np.empty(offsets[-1], dtype=self.columns.dtype)
-        pack_rows(self.starts.values, self.sizes.values, self.columns, offsets, packed)
+        growing.pack_rows(*self.rows, offsets, packed)
         return offsets, packed
 
     def take(self, offsets: IntArray, columns: Array) -> None:

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
+from napsets.kernels import ranked
 from napsets.kernels.layout import read_only
+from napsets.kernels.ordered import OrderedPairs
 from napsets.scores.by_label import SHRINK, SLOPE
 
 #: How many scores on either side of a place are looked up at the least.
@@ -27,8 +29,6 @@ class ScoreLists:
     """
 
     def __init__(self, classes: int, mix: float) -> None:
-        from napsets.kernels.ordered import OrderedPairs
-
         self.mix = mix
         self.everyone, self.own, self.held_out = OrderedPairs(), OrderedPairs(), OrderedPairs()
         self.sizes, self.before, self.held_out_sizes = (np.zeros(classes, dtype=np.int64) for _ in range(3))
@@ -43,19 +43,17 @@ class ScoreLists:
 
     def replace(self, codes: npt.NDArray[Any], old: FloatArray, new: FloatArray) -> None:
         """Put scores in place of others; NaN stands for one that is in no list, and codes are those of `Speakers`."""
-        from napsets.kernels.ranked import Lists, replace_scores
-
         self.forget()
         done = 0
         if self.everyone.size + self.held_out.size == 0:
             self._fill(codes, new)
             return
         while True:
-            lists = Lists(
+            lists = ranked.Lists(
                 self.everyone.blocks, self.own.blocks, self.held_out.blocks, self.sizes, self.before,
                 self.held_out_sizes,
             )  # fmt: skip
-            done = replace_scores(done, codes, old, new, self.mix >= 0.0, lists)
+            done = ranked.replace_scores(done, codes, old, new, self.mix >= 0.0, lists)
             if done == codes.size:
                 break
             for pairs in (self.everyone, self.own, self.held_out):
@@ -75,21 +73,17 @@ class ScoreLists:
             self.before[:] = np.cumsum(self.sizes) - self.sizes
 
     def _ranking(self) -> Any:
-        from napsets.kernels.ranked import Ranking
-
         size = self.everyone.size
-        return Ranking(
+        return ranked.Ranking(
             self.everyone.blocks, self.own.blocks, self.sizes, self.before, size, self.mix, SHRINK, SLOPE
         )  # fmt: skip
 
     def ranked(self, labels: IntArray, scores: FloatArray) -> FloatArray:
         """Return the ranks of scores at these labels, one label per score in their order."""
-        from napsets.kernels.ranked import rank_scores
-
         if self.mix < 0.0:
             return scores
         values = np.empty(scores.size)
-        rank_scores(read_only(labels), scores.reshape(-1), self._ranking(), values)
+        ranked.rank_scores(read_only(labels), scores.reshape(-1), self._ranking(), values)
         return values.reshape(scores.shape)
 
     def unranked(self, values: FloatArray) -> FloatArray:
@@ -97,12 +91,10 @@ class ScoreLists:
 
         Where scores are not ranked, these values themselves, for all labels together.
         """
-        from napsets.kernels.ranked import unrank
-
         if self.mix < 0.0:
             return np.stack([values, values])[None]
         bounds = np.empty((self.sizes.size, 2, values.size))
-        unrank(values, self._ranking(), bounds)
+        ranked.unrank(values, self._ranking(), bounds)
         return bounds
 
     @property
@@ -115,12 +107,10 @@ class ScoreLists:
 
     def around(self, place: int, reach: int) -> tuple[FloatArray, int]:
         """Return the ranked scores held out around a place, from 0, and how many are below them."""
-        from napsets.kernels.ranked import scores_between
-
         window = self._windows.get(place)
         if window is None or window[0] < reach:
             reach = max(reach if window is None else 2 * reach, _LEAST_REACH)
-            values, below = scores_between(
+            values, below = ranked.scores_between(
                 place - reach, place + reach, self.held_out.blocks, self._groups(), self._ranking(), self._guess,
                 self._guesses,
             )  # fmt: skip
@@ -133,16 +123,12 @@ class ScoreLists:
 
     def compared(self, values: FloatArray) -> tuple[IntArray, IntArray]:
         """Return how many ranked scores held out are below each value, and how many are at most the value."""
-        from napsets.kernels.ranked import count_ranked
-
         below, up_to = np.empty((2, values.size), dtype=np.int64)
-        count_ranked(values, self.held_out.blocks, self._groups(), self._ranking(), below, up_to)
+        ranked.count_ranked(values, self.held_out.blocks, self._groups(), self._ranking(), below, up_to)
         return below, up_to
 
     def share_below(self, place: int) -> float:
         """Return the share of the reference below the score held out at a place, from 0."""
-        from napsets.kernels.ranked import count_ranked
-
         if place not in self._shares:
             values, below = self.around(place, 0)
             threshold, size = values[[place - below]], self.everyone.size
@@ -150,6 +136,6 @@ class ScoreLists:
             if self.mix < 0.0:
                 counts[0] = self.everyone.count(0.0, float(threshold[0]))
             else:
-                count_ranked(threshold, self.own.blocks, self.sizes, self._ranking(), *counts)
+                ranked.count_ranked(threshold, self.own.blocks, self.sizes, self._ranking(), *counts)
             self._shares[place] = float(counts[0, 0]) / (1.0 + size)
         return self._shares[place]

@@ -99,16 +99,10 @@ class State:
             return None if self.class_names is None else len(self.class_names)
         return int(self.outputs.values.shape[1])
 
-    def is_present(self, slots: IntArray) -> npt.NDArray[np.bool_]:
-        """Return which slots hold a node."""
-        there: npt.NDArray[np.bool_] = self.labels.values[slots] > -2
-        return there
-
     # -- changes --------------------------------------------------------------------------------------------------
 
-    def add_nodes(self, ids: Array, probabilities: Array) -> IntArray:
-        """Enter new nodes, and return their slots."""
-        slots = np.arange(self.names.size, self.names.size + ids.size)
+    def add_nodes(self, ids: Array, probabilities: Array) -> None:
+        """Enter new nodes."""
         if self.outputs is None:
             self.outputs = Column(np.empty((0, probabilities.shape[1]), dtype=probabilities.dtype))
         self.names.add(ids)
@@ -120,7 +114,6 @@ class State:
         self.arrivals.extend(np.full(ids.size, self.arrived_labels))
         self.adjacency.add_nodes(ids.size)
         self.present += ids.size
-        return slots
 
     def add_label(self, slot: int, label: int, reference: bool) -> None:
         """Enter the next label, and whether it belongs to the reference."""

@@ -14,17 +14,14 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from napsets.checks.values import check_path, shown
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.places import draft_mark
 from napsets.live.events import KINDS, Change, pack, unpack
-
-if TYPE_CHECKING:
-    from napsets.live.snapshot import Snapshot
 
 #: Of the log's layout and of what its events mean.
 VERSION = 1
@@ -107,24 +104,20 @@ class Store:
     def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> Store:
         """Open the log of a folder: for the one writer there may be, or to be read."""
         folder = _folder(path)
-        lock = None if read_only else _take_lock(folder)
-        try:
-            connection = _connect(folder / LOG, read_only=read_only)
-            with _closed_on_error(connection):
-                try:
-                    _check_version(connection, folder)
-                    store = cls(connection, folder, lock)
-                    with store.one_moment():
-                        next(store.rows(), None)  # the settings must be those that the first row follows from
-                    return store
-                except _UNREADABLE as error:
-                    if isinstance(error, InvalidInputError):
-                        raise
-                    raise _damaged(folder, 0, f"its head cannot be read ({error})") from error
-        except BaseException:
-            if lock is not None:
-                lock.close()
-            raise
+        with ExitStack() as closed_on_error:
+            lock = None if read_only else closed_on_error.enter_context(closing(_take_lock(folder)))
+            connection = closed_on_error.enter_context(closing(_connect(folder / LOG, read_only=read_only)))
+            try:
+                _check_version(connection, folder)
+                store = cls(connection, folder, lock)
+                with store.one_moment():
+                    next(store.rows(), None)  # the settings must be those that the first row follows from
+            except _UNREADABLE as error:
+                if isinstance(error, InvalidInputError):
+                    raise
+                raise _damaged(folder, 0, f"its head cannot be read ({error})") from error
+            closed_on_error.pop_all()
+        return store
 
     def close(self) -> None:
         """Let go of the files; the next writer may come."""
@@ -188,12 +181,12 @@ class Store:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
 
-    def refuse_lost(self, snapshot: Snapshot | None) -> None:
-        """Refuse a log that ends before its snapshot: events that were acknowledged are lost."""
-        if snapshot is not None and snapshot.events > self.events:
+    def refuse_lost(self, snapshot: int) -> None:
+        """Refuse a log that ends before its snapshot, at some event: events that were acknowledged are lost."""
+        if snapshot > self.events:
             raise FileFormatError(
                 f"`path` must hold a whole log; in {self.path}, it ends at event {self.events}, and snapshot.npz has "
-                f"seen {snapshot.events}. Put back a newer log, or delete snapshot.npz to go on without these events."
+                f"seen {snapshot}. Put back a newer log, or delete snapshot.npz to go on without these events."
             )
 
     def rows(self) -> Iterator[Row]:
@@ -352,18 +345,6 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(place)
         finally:
             os.close(place)
-
-
-class _closed_on_error:  # noqa: N801
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, *_: object) -> None:
-        if kind is not None:
-            self.connection.close()
 
 
 def _check_version(connection: sqlite3.Connection, folder: Path) -> None:

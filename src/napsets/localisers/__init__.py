@@ -5,7 +5,7 @@ from __future__ import annotations
 from napsets.localisers.balls import Balls
 from napsets.localisers.base import LOCALISERS, Cut, Local, Localiser, LocalThresholds, Reference
 from napsets.localisers.everyone import Everyone, InverseDegree
-from napsets.localisers.hops import Hops, HopsLocal, share_ranks, share_search
+from napsets.localisers.hops import Hops, HopsLocal, share_search
 from napsets.localisers.pagerank import PageRank
 from napsets.localisers.path_lengths import PathLengths, PathLengthsLocal, near_radii, share_length_search
 from napsets.localisers.weighed import NodeWeights, WeighedLocal
@@ -33,6 +33,5 @@ __all__ = [
     "Weights",
     "near_radii",
     "share_length_search",
-    "share_ranks",
     "share_search",
 ]

@@ -100,7 +100,14 @@ class HopsLocal:
     ) -> FloatArray:
         """Return the share of each node's mass that lies strictly below its score."""
         nodes, scores = self.reference.check_ranked(nodes, scores)
-        return share_ranks([self], nodes, scores, threads=threads, progress=progress)[0]
+        weighting, index = self.weighting(nodes), self.reference.index
+        position = np.searchsorted(index.sorted_scores, scores, side="left")
+        positions = np.stack([position, np.full(nodes.size, index.calibration.size)], axis=1)
+        depth, options = weighting.hops.size, {"threads": check_threads(threads), "progress": check_progress(progress)}
+        counts = count_below(index.layout, nodes, positions, depth, **options).astype(np.int64)
+        groups = self.reference.predicted if weighting.alike else None
+        pooled = pooled_counts(index, nodes, position, groups)
+        return Counts(counts[:, :, 0], counts[:, :, 1], *pooled).rank(weighting)
 
 
 def share_search(
@@ -112,30 +119,11 @@ def share_search(
     progress: Any = None,
 ) -> list[LocalThresholds]:
     """Return the thresholds of several weightings of one reference, each at its own cuts, from one search."""
-    weightings, groups = _shared(locals_, nodes)
-    index = locals_[0].reference.index
-    return weighted_thresholds(index, nodes, weightings, cuts, groups=groups, threads=threads, progress=progress)
-
-
-def share_ranks(
-    locals_: Sequence[HopsLocal],
-    nodes: IntArray,
-    scores: FloatArray,
-    *,
-    threads: int | None = None,
-    progress: Any = None,
-) -> list[FloatArray]:
-    """Return the ranks that several weightings of one reference give the nodes' scores, from one search."""
-    weightings, groups = _shared(locals_, nodes)
-    index, depth = locals_[0].reference.index, max(weighting.hops.size for weighting in weightings)
-    counts = counts_below(index, nodes, scores, depth, groups=groups, threads=threads, progress=progress)
-    return [counts.rank(weighting) for weighting in weightings]
-
-
-def _shared(locals_: Sequence[HopsLocal], nodes: IntArray) -> tuple[list[Weighting], IntArray | None]:
-    """Return the weightings, and the groups of nodes with equal predictions if any of them needs these."""
-    weightings = [local.weighting(nodes) for local in locals_]
-    return weightings, locals_[0].reference.predicted if any(weighting.alike for weighting in weightings) else None
+    reference, weightings = locals_[0].reference, [local.weighting(nodes) for local in locals_]
+    groups = reference.predicted if any(weighting.alike for weighting in weightings) else None
+    return weighted_thresholds(
+        reference.index, nodes, weightings, cuts, groups=groups, threads=threads, progress=progress
+    )
 
 
 # -- weightings, and what they make of counts --------------------------------------------------------------------------
@@ -161,7 +149,8 @@ def weighted_thresholds(
     progress: Any = None,
 ) -> list[LocalThresholds]:
     """Return the thresholds of each weighting at its own cuts; `groups` holds the predicted labels, if they matter."""
-    rows = _rows(weightings)
+    depth = max(weighting.hops.size for weighting in weightings)
+    rows = np.stack([np.pad(weighting.hops, (0, depth - weighting.hops.size)) for weighting in weightings])
     check_room(nodes.size, rows.shape[1])
     all_cuts = sorted({cut for own in cuts for cut in own})
     values, counts = find_thresholds(
@@ -193,12 +182,6 @@ def reach_of(cuts: Sequence[Cut], weightings: Sequence[Any], groups: IntArray | 
         np.array([weighting.alike for weighting in weightings]),
         groups,
     )
-
-
-def _rows(weightings: Sequence[Weighting]) -> FloatArray:
-    """Return the weights of all weightings by hop, with zeros where one reaches less far than another."""
-    depth = max(weighting.hops.size for weighting in weightings)
-    return np.stack([np.pad(weighting.hops, (0, depth - weighting.hops.size)) for weighting in weightings])
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,25 +281,6 @@ class Counts:
                 total += weight * whole
         rank: FloatArray = below / (1.0 + total)
         return rank
-
-
-def counts_below(
-    index: CalibrationIndex,
-    nodes: IntArray,
-    values: FloatArray,
-    hops: int,
-    *,
-    groups: IntArray | None = None,
-    threads: int | None = None,
-    progress: Any = None,
-) -> Counts:
-    """Count the reference nodes around each node, and those whose score is strictly below a value of that node."""
-    position = np.searchsorted(index.sorted_scores, values, side="left")
-    positions = np.stack([position, np.full(nodes.size, index.calibration.size)], axis=1)
-    counts = count_below(
-        index.layout, nodes, positions, hops, threads=check_threads(threads), progress=check_progress(progress)
-    ).astype(np.int64)
-    return Counts(counts[:, :, 0], counts[:, :, 1], *pooled_counts(index, nodes, position, groups))
 
 
 def pooled_counts(
