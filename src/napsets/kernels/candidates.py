@@ -37,117 +37,77 @@ NEIGHBOUR = 2.0**22
 
 
 class Judges(NamedTuple):
-    """What is known of the judges.
+    """What is known of the judges."""
 
-    Attributes
-    ----------
-    tables : float64 of shape (judges, 4, labels)
-        As above.
-    facts : float64 of shape (judges, 10)
-        As above.
-    numbers : int64 of shape (judges, 3)
-        As above.
-    limits : float64 of shape (judges,)
-        Up to which share of any label that is added far away alone a judge stays where it is, outside all cuts.
-    """
-
+    #: float64 of shape (judges, 4, labels). As above.
     tables: Any
+    #: float64 of shape (judges, 10). As above.
     facts: Any
+    #: int64 of shape (judges, 3). As above.
     numbers: Any
+    #: float64 of shape (judges,). Up to which share of any label that is added far away alone a judge stays where it
+    #: is, outside all cuts.
     limits: Any
 
 
 class Heard(NamedTuple):
-    """Who hears a node: compressed rows of the nodes that have it as a neighbour, and of the judges that do.
+    """Who hears a node: compressed rows of the nodes that have it as a neighbour, and of the judges that do."""
 
-    Attributes
-    ----------
-    indptr, indices : arrays
-        Nodes that have each node as a neighbour.
-    judge_indptr, judge_indices : arrays
-        Judges that have.
-    shares : float64
-        What each node passes on of a label.
-    """
-
+    #: Nodes that have each node as a neighbour.
     indptr: Any
     indices: Any
+    #: Judges that have.
     judge_indptr: Any
     judge_indices: Any
+    #: float64. What each node passes on of a label.
     shares: Any
 
 
 class Cuts(NamedTuple):
-    """Between what scores are to be told apart.
+    """Between what scores are to be told apart."""
 
-    Attributes
-    ----------
-    low, high : float64 of shape (windows, groups, cuts)
-        A judge of a group is below a cut if its score is less than the first, and above it if it is more than the
-        second.
-    starts : int64 of shape (windows, cuts + 1)
-        The number of the first judge, in the order of scores, at each cut; the last is where they end.
-    """
-
+    #: float64 of shape (windows, groups, cuts). A judge of a group is below a cut if its score is less than the first,
+    #: and above it if it is more than the second.
     low: Any
     high: Any
+    #: int64 of shape (windows, cuts + 1). The number of the first judge, in the order of scores, at each cut; the last
+    #: is where they end.
     starts: Any
 
 
 class Rule(NamedTuple):
-    """How scores are made of weights.
+    """How scores are made of weights."""
 
-    Attributes
-    ----------
-    near, far : float
-        Exponents of the counts.
-    gentle : bool
-        Whether the first is 0 or more, and the second between 0 and 1.
-    margin : float
-        What rounding may change a score by.
-    least, most : float
-        A label counts in the score of another if its weight is more than `most` times the other's, does not if it is
-        less than `least` times that, and may in between.
-    known : bool
-        Whether all this describes the score.
-    """
-
+    #: Exponents of the counts.
     near: float
     far: float
+    #: Whether the first is 0 or more, and the second between 0 and 1.
     gentle: bool
+    #: What rounding may change a score by.
     margin: float
+    #: A label counts in the score of another if its weight is more than `most` times the other's, does not if it is
+    #: less than `least` times that, and may in between.
     least: float
     most: float
+    #: Whether all this describes the score.
     known: bool
 
 
 class Room(NamedTuple):
-    """What a kernel writes on.
+    """What a kernel writes on."""
 
-    Attributes
-    ----------
-    added : float64 of shape (judges,)
-        What a node adds to the counts of each judge, both together; zero between two nodes.
-    touched : int64 of shape (judges + 1,)
-        Judges that hear it.
-    """
-
+    #: float64 of shape (judges,). What a node adds to the counts of each judge, both together; zero between two nodes.
     added: Any
+    #: int64 of shape (judges + 1,). Judges that hear it.
     touched: Any
 
 
 class Moves(NamedTuple):
-    """Judges that may have left their places.
+    """Judges that may have left their places."""
 
-    Attributes
-    ----------
-    numbers : int64 of shape (moves, 4)
-        Row × candidates + candidate; which judge; its lowest and highest possible position.
-    values : float64 of shape (moves, 2)
-        What is added to the judge's counts near and far.
-    """
-
+    #: int64 of shape (moves, 4). Row × candidates + candidate; which judge; its lowest and highest possible position.
     numbers: Any
+    #: float64 of shape (moves, 2). What is added to the judge's counts near and far.
     values: Any
 
 

@@ -30,66 +30,43 @@ _SETTLED = 1 << 19
 
 
 class Roads(NamedTuple):
-    """A graph with lengths, and its calibration nodes.
+    """A graph with lengths, and its calibration nodes."""
 
-    Attributes
-    ----------
-    indptr, indices, lengths : arrays
-        Compressed sparse rows by node id, and the length of each entry.
-    numbers, nodes : arrays
-        The number of each node and the node of each number; those below `known` calibrate.
-    known : int
-        The number of calibration nodes.
-    """
-
+    #: Compressed sparse rows by node id, and the length of each entry.
     indptr: Array
     indices: Array
     lengths: Array
+    #: The number of each node and the node of each number; those below `known` calibrate.
     numbers: Array
     nodes: Array
+    #: The number of calibration nodes.
     known: int
 
 
 class Met(NamedTuple):
-    """Calibration nodes met around some sources, one source after the other.
+    """Calibration nodes met around some sources, one source after the other."""
 
-    Attributes
-    ----------
-    offsets : int64 of shape (sources + 1,)
-        Source i met the entries ``offsets[i]..offsets[i + 1]``.
-    numbers : integers of shape (room,)
-        Their numbers, ascending for each source.
-    distances : float64 of shape (room,)
-        Their distances from the source.
-    """
-
+    #: int64 of shape (sources + 1,). Source i met the entries ``offsets[i]..offsets[i + 1]``.
     offsets: Array
+    #: integers of shape (room,). Their numbers, ascending for each source.
     numbers: Array
+    #: float64 of shape (room,). Their distances from the source.
     distances: Array
 
 
 class _Room(NamedTuple):
-    """Where a search works.
+    """Where a search works."""
 
-    Attributes
-    ----------
-    distances : float64 of shape (nodes,)
-        The shortest sum found so far; +∞ between searches.
-    touched : integers of shape (nodes,)
-        Nodes that have one.
-    keys, heap : arrays of shape (nodes,)
-        Distance and node at each slot of the heap.
-    slots : integers of shape (nodes,)
-        Where a node stands in the heap.
-    marks, tops : uint64
-        A bit for each number, and one for each word of those.
-    """
-
+    #: float64 of shape (nodes,). The shortest sum found so far; +∞ between searches.
     distances: Array
+    #: integers of shape (nodes,). Nodes that have one.
     touched: Array
+    #: arrays of shape (nodes,). Distance and node at each slot of the heap.
     keys: Array
     heap: Array
+    #: integers of shape (nodes,). Where a node stands in the heap.
     slots: Array
+    #: uint64. A bit for each number, and one for each word of those.
     marks: Array
     tops: Array
 

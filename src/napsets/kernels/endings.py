@@ -27,45 +27,32 @@ ABOVE = 2
 
 
 class Pairs(NamedTuple):
-    """Which calibration nodes count for each source: a pair is a source and a split.
+    """Which calibration nodes count for each source: a pair is a source and a split."""
 
-    Attributes
-    ----------
-    offsets : int64 of shape (sources + 1,)
-        The pairs of source i are ``offsets[i]..offsets[i + 1]``.
-    splits : int64 of shape (pairs,)
-        The split of each pair.
-    masks : uint64 of shape (splits, mask words)
-        The calibration nodes that each split uses, bit b of word w for number 64·w + b.
-    """
-
+    #: int64 of shape (sources + 1,). The pairs of source i are ``offsets[i]..offsets[i + 1]``.
     offsets: Array
+    #: int64 of shape (pairs,). The split of each pair.
     splits: Array
+    #: uint64 of shape (splits, mask words). The calibration nodes that each split uses, bit b of word w for number 64·w
+    #: + b.
     masks: Array
 
 
 class Reach(NamedTuple):
-    """Which shares of the mass thresholds are to reach, and what calibration nodes weigh wherever they are.
+    """Which shares of the mass thresholds are to reach, and what calibration nodes weigh wherever they are."""
 
-    Attributes
-    ----------
-    levels : float64 of shape (levels,)
-        Shares of 1 + total mass to be reached.
-    rounding : float
-        The part of the mass that is forgiven where the rule is `NOMINAL`.
-    rules : int8 of shape (levels,), optional
-        What reaching each level means: `NOMINAL`, `AT_LEAST` or `ABOVE`; NOMINAL by default.
-    pools, alikes : float64 of shape (rows,), optional
-        What all calibration nodes weigh together, and those of the node's own group; 0 by default.
-    groups : integers of shape (nodes of the graph,), optional
-        The group of each node, negative for none.
-    """
-
+    #: float64 of shape (levels,). Shares of 1 + total mass to be reached.
     levels: Array
+    #: The part of the mass that is forgiven where the rule is `NOMINAL`.
     rounding: float
+    #: int8 of shape (levels,), optional. What reaching each level means: `NOMINAL`, `AT_LEAST` or `ABOVE`; NOMINAL by
+    #: default.
     rules: Array | None = None
+    #: float64 of shape (rows,), optional. What all calibration nodes weigh together, and those of the node's own group;
+    #: 0 by default.
     pools: Array | None = None
     alikes: Array | None = None
+    #: integers of shape (nodes of the graph,), optional. The group of each node, negative for none.
     groups: Array | None = None
 
     def filled(self, rows: int) -> tuple[Array, Array, Array, Array, Array | None]:
@@ -79,91 +66,61 @@ class Reach(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Thresholds are wanted.
+    """Thresholds are wanted."""
 
-    Attributes
-    ----------
-    weights : float64 of shape (rows, hops)
-        Weights by hop; each row gives thresholds of its own.
-    levels : float64 of shape (levels,)
-        Shares of the mass to be reached, 1−α.
-    rules : int8 of shape (levels,)
-        What reaching means: `NOMINAL`, `AT_LEAST` or `ABOVE`.
-    rounding : float
-        The part of the mass that the nominal rule forgives.
-    scores : float64 of shape (calibration nodes,)
-        Ascending.
-    thresholds : float64 of shape (pairs, rows, levels)
-        Written: +∞ where the level is not reached, −∞ where it needs no mass.
-    hop_counts : int64 of shape (pairs, hops)
-        Written: calibration nodes by hop.
-    """
-
+    #: float64 of shape (rows, hops). Weights by hop; each row gives thresholds of its own.
     weights: Array
+    #: float64 of shape (levels,). Shares of the mass to be reached, 1−α.
     levels: Array
+    #: int8 of shape (levels,). What reaching means: `NOMINAL`, `AT_LEAST` or `ABOVE`.
     rules: Array
+    #: The part of the mass that the nominal rule forgives.
     rounding: float
+    #: float64 of shape (calibration nodes,). Ascending.
     scores: Array
+    #: float64 of shape (pairs, rows, levels). Written: +∞ where the level is not reached, −∞ where it needs no mass.
     thresholds: Array
+    #: int64 of shape (pairs, hops). Written: calibration nodes by hop.
     hop_counts: Array
 
 
 class Pooling(NamedTuple):
-    """Calibration nodes count wherever they are, and more where their group is the source's.
+    """Calibration nodes count wherever they are, and more where their group is the source's."""
 
-    Attributes
-    ----------
-    pools, alikes : float64 of shape (rows,)
-        What all calibration nodes weigh together, and what those of the source's group weigh together on top.
-    own, group : int64 of shape (sources,)
-        The number of each source, and its group; −1 where it has none.
-    ranks : int64 of shape (splits, mask words + 1)
-        Nodes of a split before each word.
-    group_masks : uint64 of shape (groups, mask words)
-        The calibration nodes of each group.
-    group_ranks : int32 or int64 of shape (splits, groups, mask words + 1)
-        Nodes of a split and a group before each word.
-    """
-
+    #: float64 of shape (rows,). What all calibration nodes weigh together, and what those of the source's group weigh
+    #: together on top.
     pools: Array
     alikes: Array
+    #: int64 of shape (sources,). The number of each source, and its group; −1 where it has none.
     own: Array
     group: Array
+    #: int64 of shape (splits, mask words + 1). Nodes of a split before each word.
     ranks: Array
+    #: uint64 of shape (groups, mask words). The calibration nodes of each group.
     group_masks: Array
+    #: int32 or int64 of shape (splits, groups, mask words + 1). Nodes of a split and a group before each word.
     group_ranks: Array
 
 
 class Counting(NamedTuple):
-    """Counts by hop are wanted.
+    """Counts by hop are wanted."""
 
-    Attributes
-    ----------
-    positions : int64 of shape (1, positions) or (pairs, positions)
-        Nodes with a number below them are counted; one row may serve all pairs.
-    counts : int32 or int64 of shape (pairs, hops, positions)
-        Written.
-    """
-
+    #: int64 of shape (1, positions) or (pairs, positions). Nodes with a number below them are counted; one row may
+    #: serve all pairs.
     positions: Array
+    #: int32 or int64 of shape (pairs, hops, positions). Written.
     counts: Array
 
 
 class Room(NamedTuple):
-    """Where an ending works.
+    """Where an ending works."""
 
-    Attributes
-    ----------
-    base : int64 of shape (mask words,)
-        Which word of the whole vector each kept word is; all of them unless some are left out.
-    running : int64 of shape (hops, blocks + 1)
-        Bits by hop before each block.
-    counts : int64 of shape (hops, 2)
-        Bits by hop before a word and after it.
-    """
-
+    #: int64 of shape (mask words,). Which word of the whole vector each kept word is; all of them unless some are left
+    #: out.
     base: Array
+    #: int64 of shape (hops, blocks + 1). Bits by hop before each block.
     running: Array
+    #: int64 of shape (hops, 2). Bits by hop before a word and after it.
     counts: Array
 
 
@@ -190,23 +147,15 @@ Ending = tuple[Pairs, Selection | None, Pooling | None, Counting | None]
 
 @dataclass(frozen=True)
 class Job:
-    """The sources to be searched around, and what is wanted of each of their pairs.
+    """The sources to be searched around, and what is wanted of each of their pairs."""
 
-    Attributes
-    ----------
-    layout : Layout
-        Where to search.
-    sources : numpy.ndarray
-        Node ids, in the order of handling, each once.
-    hops : int
-        Depth of the search.
-    pairs, selection, pooling, counting
-        Without a selection or without a counting, that one is None.
-    """
-
+    #: Where to search.
     layout: Layout
+    #: Node ids, in the order of handling, each once.
     sources: npt.NDArray[np.int64]
+    #: Depth of the search.
     hops: int
+    #: Without a selection or without a counting, that one is None.
     pairs: Pairs
     selection: Selection | None = None
     pooling: Pooling | None = None

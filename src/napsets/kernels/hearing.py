@@ -19,58 +19,38 @@ _WAITING = 256
 
 
 class Speakers(NamedTuple):
-    """The labels, by slot.
+    """The labels, by slot."""
 
-    Attributes
-    ----------
-    code : int8 of shape (slots,), or of more bits for more labels
-        0 without a label, y + 1 for label y in the reference, −(y + 1) for one that is held out.
-    crowd : int32 of shape (slots,)
-        How many neighbours are in the reference.
-    entry_of : int64 of shape (slots,)
-        The entry of each labelled node, −1 elsewhere.
-    most : int
-        A node with more reference neighbours than this passes on no labels but theirs.
-    """
-
+    #: int8 of shape (slots,), or of more bits for more labels. 0 without a label, y + 1 for label y in the reference,
+    #: −(y + 1) for one that is held out.
     code: Any
+    #: int32 of shape (slots,). How many neighbours are in the reference.
     crowd: Any
+    #: int64 of shape (slots,). The entry of each labelled node, −1 elsewhere.
     entry_of: Any
+    #: A node with more reference neighbours than this passes on no labels but theirs.
     most: int
 
 
 class Entries(NamedTuple):
-    """The labels counted around the labelled nodes, one entry each.
+    """The labels counted around the labelled nodes, one entry each."""
 
-    Attributes
-    ----------
-    near, far : float64 of shape (entries, classes)
-        Labels counted among the neighbours, and among theirs.
-    recount, rescore : bool of shape (entries,)
-        Entries whose counts must be renewed, and entries whose scores alone must be.
-    """
-
+    #: float64 of shape (entries, classes). Labels counted among the neighbours, and among theirs.
     near: Any
     far: Any
+    #: bool of shape (entries,). Entries whose counts must be renewed, and entries whose scores alone must be.
     recount: Any
     rescore: Any
 
 
 class Scratch(NamedTuple):
-    """Room for a list of entries that hear a label, which need not be cleared.
+    """Room for a list of entries that hear a label, which need not be cleared."""
 
-    Attributes
-    ----------
-    places : int64 of shape (entries,)
-        The place of an entry in the list, if it is listed.
-    entries : int64 of shape (entries,)
-        The list.
-    near, far : float64 of shape (entries,)
-        What is added to the counts of each.
-    """
-
+    #: int64 of shape (entries,). The place of an entry in the list, if it is listed.
     places: Any
+    #: int64 of shape (entries,). The list.
     entries: Any
+    #: float64 of shape (entries,). What is added to the counts of each.
     near: Any
     far: Any
 

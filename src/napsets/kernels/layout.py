@@ -35,23 +35,16 @@ NO_VECTORS = np.zeros((0, 0), dtype=np.uint64)
 
 @dataclass(frozen=True)
 class Adjacency:
-    """A graph as compressed sparse rows.
+    """A graph as compressed sparse rows."""
 
-    Attributes
-    ----------
-    indptr : numpy.ndarray
-        Row v is ``indices[indptr[v]:indptr[v + 1]]``; int64.
-    indices : numpy.ndarray
-        Neighbours by id, int32 or int64.
-    directed : bool
-        Whether an edge may lack its way back.
-    make_reverse : callable, optional
-        Returns the rows along edges that go the other way, if they are kept elsewhere; by default they are made here.
-    """
-
+    #: Row v is ``indices[indptr[v]:indptr[v + 1]]``; int64.
     indptr: npt.NDArray[np.int64]
+    #: Neighbours by id, int32 or int64.
     indices: npt.NDArray[Any]
+    #: Whether an edge may lack its way back.
     directed: bool = False
+    #: Returns the rows along edges that go the other way, if they are kept elsewhere; by default
+    #: they are made here.
     make_reverse: Callable[[], tuple[npt.NDArray[np.int64], npt.NDArray[Any]]] | None = None
 
     def reverse(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
@@ -81,20 +74,13 @@ class Adjacency:
 
 
 class HubRows(NamedTuple):
-    """Where rows end, and the vectors of those that are held as such.
+    """Where rows end, and the vectors of those that are held as such."""
 
-    Attributes
-    ----------
-    ends : numpy.ndarray
-        For each number, where its row of neighbours ends; for a hub, ``~h`` instead, which is less than any start.
-    last_ends : numpy.ndarray
-        The same for the last hop, where only calibration nodes matter: they come first in each row.
-    vectors : numpy.ndarray
-        ``vectors[h]`` has the bits of a hub's neighbours, padded to whole blocks.
-    """
-
+    #: For each number, where its row of neighbours ends; for a hub, ``~h`` instead, which is less than any start.
     ends: npt.NDArray[np.int64]
+    #: The same for the last hop, where only calibration nodes matter: they come first in each row.
     last_ends: npt.NDArray[np.int64]
+    #: ``vectors[h]`` has the bits of a hub's neighbours, padded to whole blocks.
     vectors: npt.NDArray[np.uint64]
 
 

@@ -33,23 +33,15 @@ _ALL = 1 << 62
 
 
 class NearThresholds(NamedTuple):
-    """Thresholds, and what they rest on.
+    """Thresholds, and what they rest on."""
 
-    Attributes
-    ----------
-    values : float64 of shape (nodes, rows, levels)
-        +∞ where the level is not reached, −∞ where it needs no mass.
-    counts : int64 of shape (nodes, rows)
-        Calibration nodes near by that have weight.
-    effective : float64 of shape (nodes, rows)
-        (Σw)²/Σw² of those.
-    masses, squares : float64 of shape (nodes, rows)
-        Σw and Σw² of those.
-    """
-
+    #: float64 of shape (nodes, rows, levels). +∞ where the level is not reached, −∞ where it needs no mass.
     values: Floats
+    #: int64 of shape (nodes, rows). Calibration nodes near by that have weight.
     counts: Ints
+    #: float64 of shape (nodes, rows). (Σw)²/Σw² of those.
     effective: Floats
+    #: float64 of shape (nodes, rows). Σw and Σw² of those.
     masses: Floats
     squares: Floats
 

@@ -11,46 +11,32 @@ from napsets.kernels.ordered import count_pairs, insert_pair, move_pair, pair_at
 
 
 class Ranking(NamedTuple):
-    """How scores are ranked among those of the reference; see `napsets.scores.by_label`.
+    """How scores are ranked among those of the reference; see `napsets.scores.by_label`."""
 
-    Attributes
-    ----------
-    everyone, own : Blocks
-        The pairs (0, score) of the reference, and (label, score).
-    sizes, before : int64 of shape (labels,)
-        How many reference nodes have each label, and how many have a smaller one.
-    size : int
-        How many there are.
-    mix, shrink, slope : float
-        The weight of the label's own ranks, and the two constants of the formula; a mix below 0 leaves scores alone.
-    """
-
+    #: Blocks. The pairs (0, score) of the reference, and (label, score).
     everyone: Any
     own: Any
+    #: int64 of shape (labels,). How many reference nodes have each label, and how many have a smaller one.
     sizes: Any
     before: Any
+    #: How many there are.
     size: int
+    #: The weight of the label's own ranks, and the two constants of the formula; a mix below 0 leaves scores alone.
     mix: float
     shrink: float
     slope: float
 
 
 class Lists(NamedTuple):
-    """The scores of labelled nodes in order.
+    """The scores of labelled nodes in order."""
 
-    Attributes
-    ----------
-    everyone, own : Blocks
-        Those of the reference, as in `Ranking`; the second stays empty where scores are not ranked by label.
-    held_out : Blocks
-        Those of the labels held out: pairs (label, score), or (0, score) where scores are not ranked by label.
-    sizes, before, held_out_sizes : int64 of shape (labels,)
-        How many reference nodes have each label, how many have a smaller one, and how many are held out with it.
-    """
-
+    #: Blocks. Those of the reference, as in `Ranking`; the second stays empty where scores are not ranked by label.
     everyone: Any
     own: Any
+    #: Blocks. Those of the labels held out: pairs (label, score), or (0, score) where scores are not ranked by label.
     held_out: Any
+    #: int64 of shape (labels,). How many reference nodes have each label, how many have a smaller one, and how many are
+    #: held out with it.
     sizes: Any
     before: Any
     held_out_sizes: Any

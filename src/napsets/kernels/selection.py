@@ -51,25 +51,18 @@ _NOT_THERE = 1 << 62  # after all numbers
 
 
 class Others(NamedTuple):
-    """The calibration nodes of one pair, near or far.
+    """The calibration nodes of one pair, near or far."""
 
-    Attributes
-    ----------
-    mask, same : uint64 of shape (mask words,)
-        Those of the split, and those of the source's group.
-    ranks, same_ranks : integers of shape (mask words + 1,)
-        How many of the split there are before each word, and how many of split and group.
-    own : int
-        The source's own number, if it is among them and so must not count; otherwise one after all numbers.
-    size, same_size : int
-        How many of them there are without the source; `same_size` is 0 where it has no group.
-    """
-
+    #: uint64 of shape (mask words,). Those of the split, and those of the source's group.
     mask: npt.NDArray[Any]
     same: npt.NDArray[Any]
+    #: integers of shape (mask words + 1,). How many of the split there are before each word, and how many of split and
+    #: group.
     ranks: npt.NDArray[Any]
     same_ranks: npt.NDArray[Any]
+    #: The source's own number, if it is among them and so must not count; otherwise one after all numbers.
     own: int
+    #: How many of them there are without the source; `same_size` is 0 where it has no group.
     size: int
     same_size: int
 

@@ -27,25 +27,18 @@ _AHEAD = 4  # rows between asking the cache for a row and reading it
 
 
 class Rows(NamedTuple):
-    """The graph's rows by number.
+    """The graph's rows by number."""
 
-    Attributes
-    ----------
-    starts, stops : int64 of shape (nodes,)
-        The row of number u is ``columns[starts[u]:stops[u]]``.
-    middles : int64 of shape (nodes,)
-        Where the row stops for the last hop, to which none but calibration nodes matter.
-    columns : integers of shape (edges,)
-        Neighbours: by number, those that calibrate first in each row, if `numbers` is None; otherwise by id.
-    numbers : integers of shape (nodes,) or None
-        The number of each id. Looking it up on the way saves the renumbered copy of the graph, where only few of
-        its rows are read.
-    """
-
+    #: int64 of shape (nodes,). The row of number u is ``columns[starts[u]:stops[u]]``.
     starts: Array
     stops: Array
+    #: int64 of shape (nodes,). Where the row stops for the last hop, to which none but calibration nodes matter.
     middles: Array
+    #: integers of shape (edges,). Neighbours: by number, those that calibrate first in each row, if `numbers` is None;
+    #: otherwise by id.
     columns: Array
+    #: integers of shape (nodes,) or None. The number of each id. Looking it up on the way saves the renumbered copy of
+    #: the graph, where only few of its rows are read.
     numbers: Array | None
 
 

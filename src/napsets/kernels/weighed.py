@@ -33,30 +33,20 @@ Array = npt.NDArray[Any]
 
 
 class Question(NamedTuple):
-    """What is wanted of every node.
+    """What is wanted of every node."""
 
-    Attributes
-    ----------
-    scores : numpy.ndarray
-        Reference scores, ascending.
-    behind : numpy.ndarray
-        Running sums of the background by number, one more than there are scores, from 0.
-    each : float
-        What the background is multiplied with.
-    levels, rules : numpy.ndarray
-        Where thresholds are wanted.
-    rounding : float
-        The part of the mass forgiven under the nominal rule.
-    positions : numpy.ndarray
-        For each node, how many scores lie below a value whose rank is wanted; empty where none is.
-    """
-
+    #: Reference scores, ascending.
     scores: Array
+    #: Running sums of the background by number, one more than there are scores, from 0.
     behind: Array
+    #: What the background is multiplied with.
     each: float
+    #: Where thresholds are wanted.
     levels: Array
     rules: Array
+    #: The part of the mass forgiven under the nominal rule.
     rounding: float
+    #: For each node, how many scores lie below a value whose rank is wanted; empty where none is.
     positions: Array
 
 

@@ -41,17 +41,11 @@ COUNTED = ("fixed", "near", "far")
 
 
 class Hearers(NamedTuple):
-    """The entries held out that hear some slots.
+    """The entries held out that hear some slots."""
 
-    Attributes
-    ----------
-    starts : numpy.ndarray
-        Where those of each slot start.
-    entries, near, far : numpy.ndarray
-        Which entries, and what a label of the slot adds to their counts near and far.
-    """
-
+    #: Where those of each slot start.
     starts: IntArray
+    #: Which entries, and what a label of the slot adds to their counts near and far.
     entries: IntArray
     near: FloatArray
     far: FloatArray

@@ -32,17 +32,11 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Events of one kind, in order.
+    """Events of one kind, in order."""
 
-    Attributes
-    ----------
-    kind : str
-        One of `KINDS`.
-    columns : dict of arrays
-        One entry per event in each column that the kind has.
-    """
-
+    #: One of `KINDS`.
     kind: str
+    #: One entry per event in each column that the kind has.
     columns: Mapping[str, Array]
 
     def __len__(self) -> int:

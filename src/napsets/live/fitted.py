@@ -29,23 +29,15 @@ from napsets.scores.informed import BoundInformed, evidence_of
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """The last choice and fit, and the number of reference labels then.
+    """The last choice and fit, and the number of reference labels then."""
 
-    Attributes
-    ----------
-    method : Method
-        The chosen method, or the only one.
-    learned : Learned or None
-        The parameters of an informed score.
-    labels : int
-        Reference labels then.
-    choice : Choice or None
-        How the method was chosen; not known after a restart from a snapshot.
-    """
-
+    #: The chosen method, or the only one.
     method: Method
+    #: The parameters of an informed score.
     learned: Learned | None = None
+    #: Reference labels then.
     labels: int = 0
+    #: How the method was chosen; not known after a restart from a snapshot.
     choice: Choice | None = None
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -96,17 +88,11 @@ def fit(method: Method | AutoMethod, state: State, ear: Ear | None) -> Fitted:
 
 @dataclass(frozen=True, eq=False)
 class _SomeNodes(CalibrationData):
-    """Data of which informed scores are computed only for the nodes that a choice looks at.
+    """Data of which informed scores are computed only for the nodes that a choice looks at."""
 
-    Attributes
-    ----------
-    ear : Ear
-        The counts of labels around nodes.
-    slots : numpy.ndarray
-        The slot of each node.
-    """
-
+    #: The counts of labels around nodes.
     ear: Any = None
+    #: The slot of each node.
     slots: Any = None
 
     def scored(self, score: Any, level: Level, seed: int, *, on_request: bool = False) -> Scored:

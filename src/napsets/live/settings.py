@@ -20,26 +20,17 @@ from napsets.scores import ByLabel, Informed, RowScore
 
 @dataclass(frozen=True)
 class LiveSettings:
-    """The settings of a living graph, which never change.
+    """The settings of a living graph, which never change."""
 
-    Attributes
-    ----------
-    method : Method or AutoMethod
-        The method of the sets.
-    alpha : float
-        The error rate at which sets are judged, and the default of `predict`.
-    class_names : tuple of str or None
-        The names of the classes.
-    directed : bool
-        Whether edges have a direction.
-    steered : Steered or None
-        How the level follows drift; None if it stays at alpha.
-    """
-
+    #: The method of the sets.
     method: Method | AutoMethod
+    #: The error rate at which sets are judged, and the default of `predict`.
     alpha: float = 0.1
+    #: The names of the classes.
     class_names: tuple[str, ...] | None = None
+    #: Whether edges have a direction.
     directed: bool = False
+    #: How the level follows drift; None if it stays at alpha.
     steered: Steered | None = None
 
     @property

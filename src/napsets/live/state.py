@@ -40,20 +40,13 @@ def in_reference(seed: int, numbers: IntArray, share: float) -> npt.NDArray[np.b
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The present state as a batch calibration sees it.
+    """The present state as a batch calibration sees it."""
 
-    Attributes
-    ----------
-    data : CalibrationData
-        The nodes that are there, in the order of their arrival.
-    slots : numpy.ndarray
-        The slot of each of them.
-    reference, level_nodes : numpy.ndarray
-        The two parts of the labelled nodes, ascending.
-    """
-
+    #: The nodes that are there, in the order of their arrival.
     data: CalibrationData
+    #: The slot of each of them.
     slots: IntArray
+    #: The two parts of the labelled nodes, ascending.
     reference: IntArray
     level_nodes: IntArray
 

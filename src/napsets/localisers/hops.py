@@ -186,20 +186,13 @@ def reach_of(cuts: Sequence[Cut], weightings: Sequence[Any], groups: IntArray | 
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """How many reference nodes count for each node, and how many nodes of equal weight they are worth.
+    """How many reference nodes count for each node, and how many nodes of equal weight they are worth."""
 
-    Attributes
-    ----------
-    near : numpy.ndarray
-        Reference nodes by hop, shape (nodes, hops).
-    others : numpy.ndarray
-        All reference nodes but the node itself.
-    same : numpy.ndarray or None
-        Those of them that look alike.
-    """
-
+    #: Reference nodes by hop, shape (nodes, hops).
     near: IntArray
+    #: All reference nodes but the node itself.
     others: IntArray
+    #: Those of them that look alike.
     same: IntArray | None = None
 
     def support(self, weighting: Weighting) -> IntArray:
@@ -246,22 +239,15 @@ def pooled_sizes(index: CalibrationIndex, nodes: IntArray, groups: IntArray | No
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Reference nodes around some nodes, and those of them with a score below a value of each node.
+    """Reference nodes around some nodes, and those of them with a score below a value of each node."""
 
-    Attributes
-    ----------
-    below, near : numpy.ndarray
-        By hop, shape (nodes, hops): those below, and all; or what they weigh, where each has a weight of its own.
-    all_below, others : numpy.ndarray
-        Of all reference nodes but the node itself: those below, and how many there are.
-    same_below, same : numpy.ndarray or None
-        The same of those that look alike.
-    """
-
+    #: By hop, shape (nodes, hops): those below, and all; or what they weigh, where each has a weight of its own.
     below: IntArray | FloatArray
     near: IntArray | FloatArray
+    #: Of all reference nodes but the node itself: those below, and how many there are.
     all_below: IntArray
     others: IntArray
+    #: The same of those that look alike.
     same_below: IntArray | None = None
     same: IntArray | None = None
 
