@@ -53,17 +53,10 @@ _settings: Any = config
 
 
 def keep_in(folder: str, *, stay: bool = False) -> None:
-    """Keep compiled kernels in another folder from now on, and copy there what is kept already.
+    """Keep compiled kernels in another folder from now on, and copy there what is kept already; with `stay`, only copy.
 
     Processes on several machines that see the folder compile each kernel once between them, if they have one kind of
     processor and this package in one place.
-
-    Parameters
-    ----------
-    folder : str
-        Where to; made if it is not there.
-    stay : bool
-        Copy, and go on with the old folder.
     """
     if folder == _settings.CACHE_DIR:
         return

@@ -125,12 +125,7 @@ def choose_listed(
 ) -> npt.NDArray[np.float64]:
     """Return the ranks-th smallest score of each group, from 1, where scores may count several times.
 
-    Parameters
-    ----------
-    groups, scores, counts : arrays
-        Which group each entry belongs to, numbered from 0 without gaps; its score, and how often it counts.
-    ranks : array
-        Which score is wanted of each group.
+    Each entry has a group, numbered from 0 without gaps, a score, and how often that counts.
     """
     order = np.lexsort((scores, groups))
     starts = np.searchsorted(groups[order], np.arange(ranks.size))

@@ -318,20 +318,9 @@ def fill_vectors(hubs, starts, stops, columns, vectors):
 
 
 def neighbour_sums(indptr: Array, indices: Array, values: Array, threads: int | None = None) -> Array:
-    """Return, for each row, the sum of the values of its columns.
+    """Return, for each row, the sum of the values of its columns; `values` has one row per node.
 
-    Parameters
-    ----------
-    indptr, indices : arrays
-        Compressed sparse rows.
-    values : float64 array of shape (nodes, width)
-        One row per node.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (nodes, width). Each row is summed by one thread in the order of its columns: no number of threads
-        changes a bit.
+    Each row is summed by one thread in the order of its columns: no number of threads changes a bit.
     """
     if not _SUM_KERNELS.pay(indices.size * (20.0 + 2.0 * values.shape[1])):
         from scipy.sparse import csr_array  # adds in the same order, and need not be compiled

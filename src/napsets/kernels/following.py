@@ -75,10 +75,7 @@ def find_thresholds(slots, rows, known, walk, question, values, near):
     for v in range(slots.size):
         slot = slots[v]
         count = walk_hops(slot, hops, rows, walk, member, 1)
-        met = 0
-        for i in range(1, count):
-            met += member[queue[i]]
-        local, at_hop = np.empty(met), np.empty(met, np.int64)
+        local, at_hop = np.empty(count), np.empty(count, np.int64)
         met, k = 0, 1
         near[v] = 0
         for i in range(1, count):
@@ -90,7 +87,7 @@ def find_thresholds(slots, rows, known, walk, question, values, near):
                 at_hop[met] = k - 1
                 near[v, k - 1] += 1
                 met += 1
-        order = np.argsort(local)
+        order = np.argsort(local[:met])
         local = local[order]
         running = np.zeros((met + 1, hops), np.int64)
         for i in range(met):

@@ -61,24 +61,8 @@ def near_thresholds(
     """Return the smallest score up to which the calibration nodes near each node have a share of the mass.
 
     The mass up to a score is the sum of the weights of those within `radius`, in ascending order of score with the
-    heaviest of equal scores first, then (pool/n)·c + (alike/n_same)·c_same as in `search.find_thresholds`.
-
-    Parameters
-    ----------
-    layout : Layout
-        Where to search, and the scores.
-    lengths : float64 of shape (edges,)
-        The length of each entry of the adjacency's `indices`.
-    nodes : int64 of shape (nodes,)
-        Node ids; a node may come several times.
-    radius : float
-        How far to search; inclusive.
-    weigh : callable
-        Turns distances of shape (met,) into weights of shape (rows, met).
-    reach, threads, progress
-        As for `search.find_thresholds`.
-    rows : int
-        How many rows of weights there are.
+    heaviest of equal scores first, then (pool/n)·c + (alike/n_same)·c_same as in `search.find_thresholds`. `lengths`
+    has one for each entry of the adjacency's `indices`; `weigh` turns distances (met,) into weights (rows, met).
     """
     order, sources = _in_order(nodes)
     pairs = Pairs(np.arange(nodes.size + 1), np.zeros(nodes.size, np.int64), layout.masks(None))

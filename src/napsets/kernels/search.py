@@ -43,22 +43,12 @@ def find_thresholds(
 
     Parameters
     ----------
-    layout : Layout
-        Where to search, and the scores.
-    nodes : int64 of shape (nodes,)
-        Node ids; a node may come several times.
     weights : float64 of shape (rows, hops)
         w(k) for each row, from hop 1 on. Without hops nothing is searched.
-    reach : Reach
-        The shares to be reached, and what calibration nodes weigh wherever they are.
     splits : bool of shape (splits, calibration nodes), optional
         Which calibration nodes each split uses; by default there is one that uses all.
     pair_split : int64 of shape (nodes,), optional
-        The split for each entry of `nodes`.
-    threads : int, optional
-        Threads to use; all cores by default.
-    progress : callable, optional
-        Called as ``progress(done, total)``, in nodes.
+        The split for each entry of `nodes`, which may hold a node several times.
     strategy : str, optional
         "few", "dense", "sparse", "deep" or "far"; by default whichever is the fastest.
 
@@ -108,20 +98,8 @@ def count_below(
 
     Numbers ascend with scores, so a position is how many scores lie below a value: ``np.searchsorted`` of
     ``layout.sorted_scores``. With labels in place of scores, and positions where each class ends, differences of
-    counts are counts by class; with the position ``layout.size`` they are all that is there.
-
-    Parameters
-    ----------
-    layout : Layout
-        Where to search, and the numbers.
-    nodes : int64 of shape (nodes,)
-        Node ids; a node may come several times. A node never counts itself.
-    positions : integers of shape (positions,) or (nodes, positions)
-        From 0 to ``layout.size``; for all nodes alike, or for each its own.
-    hops : int
-        How far to search.
-    threads, progress, strategy
-        As for `find_thresholds`.
+    counts are counts by class; with the position ``layout.size`` they are all that is there. Positions have the shape
+    (positions,) for all nodes alike, or (nodes, positions). A node may come several times, and never counts itself.
 
     Returns
     -------

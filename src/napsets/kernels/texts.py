@@ -36,15 +36,7 @@ def hash_texts(texts: Texts) -> UInt64Array:
 
 
 class TextTable:
-    """Finds the places of strings.
-
-    Parameters
-    ----------
-    texts : Texts
-        The strings at the places 0, 1, 2, ….
-    keys : numpy.ndarray
-        Their hashes.
-    """
+    """Finds the places 0, 1, 2, … of strings whose hashes are known."""
 
     def __init__(self, texts: Texts, keys: UInt64Array) -> None:
         self._texts = texts

@@ -132,11 +132,6 @@ class Crew:
 
     Whoever handles a piece takes a seat, and does its tasks itself; on the seats that are left, others help wherever
     there are tasks. So many threads work as there are seats, and never more.
-
-    Parameters
-    ----------
-    seats : int
-        Threads that may work at a time, those that handle the pieces among them.
     """
 
     def __init__(self, seats: int) -> None:
@@ -198,14 +193,9 @@ _TRIFLE = 2e6
 
 
 class Kernels:
-    """Kernels that are compiled together, and that NumPy can stand in for.
+    """Kernels that are compiled together, in some seconds of processor time, and that NumPy can stand in for.
 
-    Parameters
-    ----------
-    seconds : float
-        Processor time that compiling them takes.
-    names : str
-        Those that tell whether they are there, each as ``module.kernel``; one of them is enough.
+    The names, each as ``module.kernel``, are those that tell whether they are there; one of them is enough.
     """
 
     def __init__(self, seconds: float, *names: str) -> None:

@@ -31,12 +31,7 @@ from napsets.scores import ByLabel, Informed, learns
 class Whole:
     """A calibration of the whole present state, repeated after every change.
 
-    Parameters
-    ----------
-    fitted : Fitted or None
-        What was chosen and learned; None as long as that is nothing, and there are no results.
-    state : State
-        The state; it reports every change.
+    Without anything chosen and learned (`fitted` is None) there are no results.
     """
 
     #: The p-value of a label is computed once it is among the labels held out: then it is evidence for them too.
@@ -146,13 +141,6 @@ class Calibration:
 
     Methods that learn or choose are fitted when the reference has grown by a quarter, or on request; in between, the
     choice and what was learned stay the same.
-
-    Parameters
-    ----------
-    settings : LiveSettings
-        The method.
-    state : State
-        The state; it reports every change.
     """
 
     def __init__(self, settings: LiveSettings, state: State) -> None:

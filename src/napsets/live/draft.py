@@ -19,13 +19,7 @@ Array = npt.NDArray[Any]
 
 
 class Draft:
-    """Changes that were checked one after another, each against the state after those before it.
-
-    Parameters
-    ----------
-    state : State
-        The state now; it is not changed.
-    """
+    """Changes that were checked one after another, each against the state after those before it."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -56,10 +50,8 @@ class Draft:
 
     def set_probabilities(self, ids: object, probabilities: object) -> None:
         """Replace the outputs of nodes."""
-        names = as_ids("ids", ids)
-        rows = self._rows(names, probabilities)
-        self._known("ids", names)
-        _refuse_repeats("ids", names)
+        rows = self._rows(as_ids("ids", ids), probabilities)
+        names = self._existing(ids)
         self._enter("set probabilities", ids=names, probabilities=rows)
 
     def add_edges(self, source: object, target: object) -> None:
@@ -86,9 +78,7 @@ class Draft:
 
     def add_labels(self, ids: object, labels: object) -> None:
         """Enter labels of nodes that have none."""
-        names = as_ids("ids", ids)
-        self._known("ids", names)
-        _refuse_repeats("ids", names)
+        names = self._existing(ids)
         known = self._has_label(names)
         if known.any():
             raise InvalidInputError(
@@ -101,9 +91,7 @@ class Draft:
 
     def remove_labels(self, ids: object) -> None:
         """Remove labels that turned out to be wrong, or may not be kept."""
-        names = as_ids("ids", ids)
-        self._known("ids", names)
-        _refuse_repeats("ids", names)
+        names = self._existing(ids)
         known = self._has_label(names)
         if not known.all():
             raise InvalidInputError(
@@ -114,9 +102,7 @@ class Draft:
 
     def remove_nodes(self, ids: object) -> None:
         """Remove nodes, with their edges and labels."""
-        names = as_ids("ids", ids)
-        self._known("ids", names)
-        _refuse_repeats("ids", names)
+        names = self._existing(ids)
         self._note(self._there, names, False)
         self._note(self._labelled, names, False)
         self._write_out()
@@ -165,6 +151,13 @@ class Draft:
         for name, names in zip(("source", "target"), ends, strict=True):
             self._known(name, names)
         return ends
+
+    def _existing(self, ids: object) -> Array:
+        """Return ids of nodes that are there, each once."""
+        names = as_ids("ids", ids)
+        self._known("ids", names)
+        _refuse_repeats("ids", names)
+        return names
 
     def _known(self, name: str, names: Array) -> None:
         there = self._is_there(names)

@@ -58,15 +58,7 @@ class Hearers(NamedTuple):
 
 
 class Ear:
-    """The evidence of the labelled nodes, kept up to date.
-
-    Parameters
-    ----------
-    state : State
-        The state, which reports every change; its graph is undirected.
-    hops : int
-        How far labelled nodes may be that are counted: 0, 1 or 2.
-    """
+    """The evidence of the labelled nodes of an undirected graph, up to 0, 1 or 2 hops away, kept up to date."""
 
     def __init__(self, state: State, hops: int) -> None:
         self.state, self.hops, self.classes = state, hops, int(state.classes or 1)

@@ -56,17 +56,7 @@ class Fitted:
 
 
 def fit(method: Method | AutoMethod, state: State, ear: Ear | None) -> Fitted:
-    """Choose and fit on the reference as it is.
-
-    Parameters
-    ----------
-    method : Method or AutoMethod
-        The method that learns or chooses.
-    state : State
-        The graph and its labels.
-    ear : Ear or None
-        The counts of labels around nodes; if None, the whole graph is used.
-    """
+    """Choose and fit on the reference as it is, by the counts of an ear, or without one from the whole graph."""
     reference = state.sizes[0]
     if isinstance(method, Method) and ear is not None:
         return Fitted(method, ear.fit(), reference)

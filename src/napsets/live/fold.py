@@ -44,13 +44,7 @@ class Issued(NamedTuple):
 
 
 class Fold:
-    """The result of all events so far.
-
-    Parameters
-    ----------
-    settings : LiveSettings
-        The settings.
-    """
+    """The result of all events so far."""
 
     def __init__(self, settings: LiveSettings) -> None:
         self.settings = settings

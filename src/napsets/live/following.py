@@ -41,12 +41,7 @@ _LABELS = 1 << 12
 class Following:
     """The calibration of a method without learned parts, kept up to date.
 
-    Parameters
-    ----------
-    method : Method
-        With a score of rows, the localiser `Everyone` or `Hops`, and any level.
-    state : State
-        The state; it reports every change.
+    The method has a score of rows, the localiser `Everyone` or `Hops`, and any level.
     """
 
     #: A label's p-value is that among the labels before it.

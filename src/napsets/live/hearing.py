@@ -48,14 +48,7 @@ _MOST_CHANGED = 64
 class Hearing:
     """The calibration of an informed score at a full level, kept up to date.
 
-    Parameters
-    ----------
-    method : Method
-        With the score `Informed` of a node's own row, or that ranked by label; `Everyone` and `Full`.
-    ear : Ear
-        The counts of the labels of the present state.
-    learned : Learned
-        What was learned from the reference.
+    The method has the score `Informed` of a node's own row, or that ranked by label; `Everyone` and `Full`.
     """
 
     #: The p-value of a label is computed once it is among the labels held out: then it is evidence for them too.

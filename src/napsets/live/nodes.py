@@ -54,17 +54,7 @@ class Column:
 class Table:
     """Columns that grow together at their end, in amortised constant time per row.
 
-    Parameters
-    ----------
-    **rooms : numpy.ndarray
-        An array without rows for each column.
-
-    Attributes
-    ----------
-    size : int
-        How many rows there are.
-    rooms : dict of arrays
-        The columns with room to grow, as kernels see them.
+    It starts with an array without rows for each column; `rooms` are these with room to grow, as kernels see them.
     """
 
     def __init__(self, **rooms: Array) -> None:

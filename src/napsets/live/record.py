@@ -78,15 +78,7 @@ class Record:
 
 
 class History:
-    """Points in time, evenly spread; half of them are dropped whenever there are too many.
-
-    Parameters
-    ----------
-    alpha : float
-        The error rate that the sets promise.
-    most : int
-        How many points there are at the most.
-    """
+    """At most so many points in time, evenly spread; half of them are dropped whenever there are too many."""
 
     def __init__(self, alpha: float, most: int = 400) -> None:
         self._monitor, self._most, self._stride = Monitor(alpha), most, 1

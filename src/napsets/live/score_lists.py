@@ -20,12 +20,7 @@ _LEAST_REACH = 16
 class ScoreLists:
     """The scores of the reference and of the labels held out, each at its own label.
 
-    Parameters
-    ----------
-    classes : int
-        How many labels there are.
-    mix : float
-        The weight of ranks among the scores of the same label, as in `ByLabel`; below 0, scores are not ranked.
+    `mix` is the weight of ranks among the scores of the same label, as in `ByLabel`; below 0, scores are not ranked.
     """
 
     def __init__(self, classes: int, mix: float) -> None:

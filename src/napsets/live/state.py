@@ -54,16 +54,8 @@ class Batch:
 class State:
     """The present nodes, edges and labels.
 
-    Parameters
-    ----------
-    seed : int
-        Seed of the nodes' uniform numbers and of the split of labels.
-    share : float
-        The share of labels in the reference: 1 for methods that hold none out.
-    directed : bool
-        Whether edges have a direction.
-    class_names : tuple of str or None
-        The names of the classes.
+    The seed is that of the nodes' uniform numbers and of the split of labels. A share of these is in the reference: all
+    of them (1) for methods that hold none out.
     """
 
     def __init__(self, seed: int, share: float, directed: bool, class_names: tuple[str, ...] | None) -> None:

@@ -130,19 +130,7 @@ class InverseDegree:
 
 
 class ImportanceLocal(WeighedLocal):
-    """Reference nodes with one weight each, whatever the node to predict, which has its own weight.
-
-    Parameters
-    ----------
-    localiser : Localiser
-        The localiser that it belongs to.
-    reference : Reference
-        The reference nodes.
-    weights : numpy.ndarray
-        The weight of every node.
-    own : float, optional
-        The weight of a node to predict, if not its own.
-    """
+    """Reference nodes with one weight each, whatever the node to predict, which has its own weight, or `own`."""
 
     def __init__(self, localiser: Any, reference: Reference, weights: FloatArray, own: float | None = None) -> None:
         super().__init__(localiser, reference)

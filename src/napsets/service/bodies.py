@@ -144,14 +144,8 @@ FAILURES: dict[int | str, dict[str, Any]] = {
 def parse_body(model: type[BaseModel], body: bytes, most: int) -> Any:
     """Return a body as its model, or refuse it in a sentence.
 
-    Parameters
-    ----------
-    model : type
-        What the body must be; its first field holds the entries.
-    body : bytes
-        JSON in which no name occurs twice: one of the values would be ignored.
-    most : int
-        How many entries there may be.
+    The first field of the model holds the entries, at most so many. No name may occur twice in the JSON: one of the
+    values would be ignored.
     """
     document = _parsed(body)
     name = next(iter(model.model_fields))

@@ -222,19 +222,10 @@ class RefusedError(Exception):
 
 
 class Guard:
-    """An ASGI application around another.
+    """An ASGI application around another, which refuses requests beyond its limits and counts all of them.
 
-    Parameters
-    ----------
-    app : ASGI application
-        What answers.
-    limits : Limits
-        What a request may be.
-    token : str or None
-        The bearer token; without one, only requests to a name of this machine are answered, so that no page of
-        another site can reach the service through somebody's browser.
-    requests : Requests
-        Where requests are counted.
+    Without a token, only requests to a name of this machine are answered, so that no page of another site can reach the
+    service through somebody's browser.
     """
 
     def __init__(self, app: Any, limits: Limits, token: str | None, requests: Requests) -> None:

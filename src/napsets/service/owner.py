@@ -23,14 +23,8 @@ class Owner:
     """Runs calls on a living graph in threads, each of which makes one call at a time.
 
     Small requests for sets have a thread, the reader, and wait neither for the disk nor for bodies that are parsed.
-    Large requests for sets have another: between their pieces the reader has its turn, and the writer waits.
-
-    Parameters
-    ----------
-    live : Live
-        The living graph.
-    seconds : float
-        How long a call may wait for its turn and take.
+    Large requests for sets have another: between their pieces the reader has its turn, and the writer waits. A call may
+    wait for its turn, and take, so many seconds together.
     """
 
     def __init__(self, live: Live, seconds: float) -> None:
