@@ -39,12 +39,9 @@ NEIGHBOUR = 2.0**22
 class Judges(NamedTuple):
     """What is known of the judges."""
 
-    #: float64 of shape (judges, 4, labels). As above.
-    tables: Any
-    #: float64 of shape (judges, 10). As above.
-    facts: Any
-    #: int64 of shape (judges, 3). As above.
-    numbers: Any
+    tables: Any  #: float64 of shape (judges, 4, labels). As above.
+    facts: Any  #: float64 of shape (judges, 10). As above.
+    numbers: Any  #: int64 of shape (judges, 3). As above.
     #: float64 of shape (judges,). Up to which share of any label that is added far away alone a judge stays where it
     #: is, outside all cuts.
     limits: Any
@@ -59,8 +56,7 @@ class Heard(NamedTuple):
     #: Judges that have.
     judge_indptr: Any
     judge_indices: Any
-    #: float64. What each node passes on of a label.
-    shares: Any
+    shares: Any  #: float64. What each node passes on of a label.
 
 
 class Cuts(NamedTuple):
@@ -81,16 +77,13 @@ class Rule(NamedTuple):
     #: Exponents of the counts.
     near: float
     far: float
-    #: Whether the first is 0 or more, and the second between 0 and 1.
-    gentle: bool
-    #: What rounding may change a score by.
-    margin: float
+    gentle: bool  #: Whether the first is 0 or more, and the second between 0 and 1.
+    margin: float  #: What rounding may change a score by.
     #: A label counts in the score of another if its weight is more than `most` times the other's, does not if it is
     #: less than `least` times that, and may in between.
     least: float
     most: float
-    #: Whether all this describes the score.
-    known: bool
+    known: bool  #: Whether all this describes the score.
 
 
 class Room(NamedTuple):
@@ -98,8 +91,7 @@ class Room(NamedTuple):
 
     #: float64 of shape (judges,). What a node adds to the counts of each judge, both together; zero between two nodes.
     added: Any
-    #: int64 of shape (judges + 1,). Judges that hear it.
-    touched: Any
+    touched: Any  #: int64 of shape (judges + 1,). Judges that hear it.
 
 
 class Moves(NamedTuple):
@@ -107,8 +99,7 @@ class Moves(NamedTuple):
 
     #: int64 of shape (moves, 4). Row × candidates + candidate; which judge; its lowest and highest possible position.
     numbers: Any
-    #: float64 of shape (moves, 2). What is added to the judge's counts near and far.
-    values: Any
+    values: Any  #: float64 of shape (moves, 2). What is added to the judge's counts near and far.
 
 
 def room_for(judges: int, moves: int) -> tuple[Room, Moves]:

@@ -39,33 +39,26 @@ class Roads(NamedTuple):
     #: The number of each node and the node of each number; those below `known` calibrate.
     numbers: Array
     nodes: Array
-    #: The number of calibration nodes.
-    known: int
+    known: int  #: The number of calibration nodes.
 
 
 class Met(NamedTuple):
     """Calibration nodes met around some sources, one source after the other."""
 
-    #: int64 of shape (sources + 1,). Source i met the entries ``offsets[i]..offsets[i + 1]``.
-    offsets: Array
-    #: integers of shape (room,). Their numbers, ascending for each source.
-    numbers: Array
-    #: float64 of shape (room,). Their distances from the source.
-    distances: Array
+    offsets: Array  #: int64 of shape (sources + 1,). Source i met the entries ``offsets[i]..offsets[i + 1]``.
+    numbers: Array  #: integers of shape (room,). Their numbers, ascending for each source.
+    distances: Array  #: float64 of shape (room,). Their distances from the source.
 
 
 class _Room(NamedTuple):
     """Where a search works."""
 
-    #: float64 of shape (nodes,). The shortest sum found so far; +∞ between searches.
-    distances: Array
-    #: integers of shape (nodes,). Nodes that have one.
-    touched: Array
+    distances: Array  #: float64 of shape (nodes,). The shortest sum found so far; +∞ between searches.
+    touched: Array  #: integers of shape (nodes,). Nodes that have one.
     #: arrays of shape (nodes,). Distance and node at each slot of the heap.
     keys: Array
     heap: Array
-    #: integers of shape (nodes,). Where a node stands in the heap.
-    slots: Array
+    slots: Array  #: integers of shape (nodes,). Where a node stands in the heap.
     #: uint64. A bit for each number, and one for each word of those.
     marks: Array
     tops: Array

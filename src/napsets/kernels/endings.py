@@ -29,10 +29,8 @@ ABOVE = 2
 class Pairs(NamedTuple):
     """Which calibration nodes count for each source: a pair is a source and a split."""
 
-    #: int64 of shape (sources + 1,). The pairs of source i are ``offsets[i]..offsets[i + 1]``.
-    offsets: Array
-    #: int64 of shape (pairs,). The split of each pair.
-    splits: Array
+    offsets: Array  #: int64 of shape (sources + 1,). The pairs of source i are ``offsets[i]..offsets[i + 1]``.
+    splits: Array  #: int64 of shape (pairs,). The split of each pair.
     #: uint64 of shape (splits, mask words). The calibration nodes that each split uses, bit b of word w for number 64·w
     #: + b.
     masks: Array
@@ -41,10 +39,8 @@ class Pairs(NamedTuple):
 class Reach(NamedTuple):
     """Which shares of the mass thresholds are to reach, and what calibration nodes weigh wherever they are."""
 
-    #: float64 of shape (levels,). Shares of 1 + total mass to be reached.
-    levels: Array
-    #: The part of the mass that is forgiven where the rule is `NOMINAL`.
-    rounding: float
+    levels: Array  #: float64 of shape (levels,). Shares of 1 + total mass to be reached.
+    rounding: float  #: The part of the mass that is forgiven where the rule is `NOMINAL`.
     #: int8 of shape (levels,), optional. What reaching each level means: `NOMINAL`, `AT_LEAST` or `ABOVE`; NOMINAL by
     #: default.
     rules: Array | None = None
@@ -68,20 +64,14 @@ class Reach(NamedTuple):
 class Selection(NamedTuple):
     """Thresholds are wanted."""
 
-    #: float64 of shape (rows, hops). Weights by hop; each row gives thresholds of its own.
-    weights: Array
-    #: float64 of shape (levels,). Shares of the mass to be reached, 1−α.
-    levels: Array
-    #: int8 of shape (levels,). What reaching means: `NOMINAL`, `AT_LEAST` or `ABOVE`.
-    rules: Array
-    #: The part of the mass that the nominal rule forgives.
-    rounding: float
-    #: float64 of shape (calibration nodes,). Ascending.
-    scores: Array
+    weights: Array  #: float64 of shape (rows, hops). Weights by hop; each row gives thresholds of its own.
+    levels: Array  #: float64 of shape (levels,). Shares of the mass to be reached, 1−α.
+    rules: Array  #: int8 of shape (levels,). What reaching means: `NOMINAL`, `AT_LEAST` or `ABOVE`.
+    rounding: float  #: The part of the mass that the nominal rule forgives.
+    scores: Array  #: float64 of shape (calibration nodes,). Ascending.
     #: float64 of shape (pairs, rows, levels). Written: +∞ where the level is not reached, −∞ where it needs no mass.
     thresholds: Array
-    #: int64 of shape (pairs, hops). Written: calibration nodes by hop.
-    hop_counts: Array
+    hop_counts: Array  #: int64 of shape (pairs, hops). Written: calibration nodes by hop.
 
 
 class Pooling(NamedTuple):
@@ -94,10 +84,8 @@ class Pooling(NamedTuple):
     #: int64 of shape (sources,). The number of each source, and its group; −1 where it has none.
     own: Array
     group: Array
-    #: int64 of shape (splits, mask words + 1). Nodes of a split before each word.
-    ranks: Array
-    #: uint64 of shape (groups, mask words). The calibration nodes of each group.
-    group_masks: Array
+    ranks: Array  #: int64 of shape (splits, mask words + 1). Nodes of a split before each word.
+    group_masks: Array  #: uint64 of shape (groups, mask words). The calibration nodes of each group.
     #: int32 or int64 of shape (splits, groups, mask words + 1). Nodes of a split and a group before each word.
     group_ranks: Array
 
@@ -108,8 +96,7 @@ class Counting(NamedTuple):
     #: int64 of shape (1, positions) or (pairs, positions). Nodes with a number below them are counted; one row may
     #: serve all pairs.
     positions: Array
-    #: int32 or int64 of shape (pairs, hops, positions). Written.
-    counts: Array
+    counts: Array  #: int32 or int64 of shape (pairs, hops, positions). Written.
 
 
 class Room(NamedTuple):
@@ -118,10 +105,8 @@ class Room(NamedTuple):
     #: int64 of shape (mask words,). Which word of the whole vector each kept word is; all of them unless some are left
     #: out.
     base: Array
-    #: int64 of shape (hops, blocks + 1). Bits by hop before each block.
-    running: Array
-    #: int64 of shape (hops, 2). Bits by hop before a word and after it.
-    counts: Array
+    running: Array  #: int64 of shape (hops, blocks + 1). Bits by hop before each block.
+    counts: Array  #: int64 of shape (hops, 2). Bits by hop before a word and after it.
 
 
 def room_for(hops: int, mask_words: int) -> Room:
@@ -149,12 +134,9 @@ Ending = tuple[Pairs, Selection | None, Pooling | None, Counting | None]
 class Job:
     """The sources to be searched around, and what is wanted of each of their pairs."""
 
-    #: Where to search.
-    layout: Layout
-    #: Node ids, in the order of handling, each once.
-    sources: npt.NDArray[np.int64]
-    #: Depth of the search.
-    hops: int
+    layout: Layout  #: Where to search.
+    sources: npt.NDArray[np.int64]  #: Node ids, in the order of handling, each once.
+    hops: int  #: Depth of the search.
     #: Without a selection or without a counting, that one is None.
     pairs: Pairs
     selection: Selection | None = None

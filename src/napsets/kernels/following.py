@@ -19,52 +19,43 @@ from napsets.kernels.selection import needed
 class Known(NamedTuple):
     """The reference."""
 
-    #: bool of shape (slots,). Which slots belong to it.
-    member: Any
-    #: float64 of shape (slots,). Their scores.
-    scores: Any
+    member: Any  #: bool of shape (slots,). Which slots belong to it.
+    scores: Any  #: float64 of shape (slots,). Their scores.
     #: int64 of shape (slots,). The group of each slot, within which nodes count as alike; empty where groups do not
     #: matter.
     groups: Any
     #: Blocks. The pairs (0, score) of all, and (group, score).
     everyone: Any
     alike: Any
-    #: How many there are.
-    size: int
+    size: int  #: How many there are.
 
 
 class Question(NamedTuple):
     """Which thresholds are wanted."""
 
-    #: float64 of shape (hops,). Weights by hop.
-    weights: Any
+    weights: Any  #: float64 of shape (hops,). Weights by hop.
     #: What all weigh together, and those that look alike.
     pool: float
     alike: float
     #: float64 and int64 of shape (cuts,). Shares of the mass to be reached, and what reaching means.
     levels: Any
     rules: Any
-    #: The part of the mass that the nominal rule forgives.
-    rounding: float
+    rounding: float  #: The part of the mass that the nominal rule forgives.
 
 
 class HeldOut(NamedTuple):
     """The labels held out for the level, one entry each."""
 
-    #: int64 of shape (labels,). The nodes.
-    slots: Any
-    #: float64 of shape (labels,). Their scores.
-    scores: Any
-    #: int64 of shape (labels,). The group of each node, within which nodes count as alike.
-    groups: Any
+    slots: Any  #: int64 of shape (labels,). The nodes.
+    scores: Any  #: float64 of shape (labels,). Their scores.
+    groups: Any  #: int64 of shape (labels,). The group of each node, within which nodes count as alike.
     #: int64 of shape (labels, hops). Reference nodes around each by hop: with a smaller score, and all.
     below: Any
     near: Any
     #: int64 of shape (labels,). Reference nodes with a smaller score: all, and those that look alike.
     all_below: Any
     same_below: Any
-    #: bool of shape (labels,). Entries whose counts by hop must be renewed.
-    stale: Any
+    stale: Any  #: bool of shape (labels,). Entries whose counts by hop must be renewed.
 
 
 @jit

@@ -28,14 +28,10 @@ class Rows(NamedTuple):
 class Walk(NamedTuple):
     """Room for one search."""
 
-    #: int64 of shape (slots,). When each slot was last met.
-    stamps: Any
-    #: int64 of shape (1,). The time of the last search.
-    clock: Any
-    #: int64 of shape (slots,). The slots met, hop by hop.
-    queue: Any
-    #: int64 of shape (hops + 1,). Where each hop ends in the queue.
-    ends: Any
+    stamps: Any  #: int64 of shape (slots,). When each slot was last met.
+    clock: Any  #: int64 of shape (1,). The time of the last search.
+    queue: Any  #: int64 of shape (slots,). The slots met, hop by hop.
+    ends: Any  #: int64 of shape (hops + 1,). Where each hop ends in the queue.
 
 
 @part

@@ -24,12 +24,9 @@ class Speakers(NamedTuple):
     #: int8 of shape (slots,), or of more bits for more labels. 0 without a label, y + 1 for label y in the reference,
     #: −(y + 1) for one that is held out.
     code: Any
-    #: int32 of shape (slots,). How many neighbours are in the reference.
-    crowd: Any
-    #: int64 of shape (slots,). The entry of each labelled node, −1 elsewhere.
-    entry_of: Any
-    #: A node with more reference neighbours than this passes on no labels but theirs.
-    most: int
+    crowd: Any  #: int32 of shape (slots,). How many neighbours are in the reference.
+    entry_of: Any  #: int64 of shape (slots,). The entry of each labelled node, −1 elsewhere.
+    most: int  #: A node with more reference neighbours than this passes on no labels but theirs.
 
 
 class Entries(NamedTuple):
@@ -46,10 +43,8 @@ class Entries(NamedTuple):
 class Scratch(NamedTuple):
     """Room for a list of entries that hear a label, which need not be cleared."""
 
-    #: int64 of shape (entries,). The place of an entry in the list, if it is listed.
-    places: Any
-    #: int64 of shape (entries,). The list.
-    entries: Any
+    places: Any  #: int64 of shape (entries,). The place of an entry in the list, if it is listed.
+    entries: Any  #: int64 of shape (entries,). The list.
     #: float64 of shape (entries,). What is added to the counts of each.
     near: Any
     far: Any

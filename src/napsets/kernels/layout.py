@@ -37,12 +37,9 @@ NO_VECTORS = np.zeros((0, 0), dtype=np.uint64)
 class Adjacency:
     """A graph as compressed sparse rows."""
 
-    #: Row v is ``indices[indptr[v]:indptr[v + 1]]``; int64.
-    indptr: npt.NDArray[np.int64]
-    #: Neighbours by id, int32 or int64.
-    indices: npt.NDArray[Any]
-    #: Whether an edge may lack its way back.
-    directed: bool = False
+    indptr: npt.NDArray[np.int64]  #: Row v is ``indices[indptr[v]:indptr[v + 1]]``; int64.
+    indices: npt.NDArray[Any]  #: Neighbours by id, int32 or int64.
+    directed: bool = False  #: Whether an edge may lack its way back.
     #: Returns the rows along edges that go the other way, if they are kept elsewhere; by default
     #: they are made here.
     make_reverse: Callable[[], tuple[npt.NDArray[np.int64], npt.NDArray[Any]]] | None = None
@@ -80,8 +77,7 @@ class HubRows(NamedTuple):
     ends: npt.NDArray[np.int64]
     #: The same for the last hop, where only calibration nodes matter: they come first in each row.
     last_ends: npt.NDArray[np.int64]
-    #: ``vectors[h]`` has the bits of a hub's neighbours, padded to whole blocks.
-    vectors: npt.NDArray[np.uint64]
+    vectors: npt.NDArray[np.uint64]  #: ``vectors[h]`` has the bits of a hub's neighbours, padded to whole blocks.
 
 
 class Layout:

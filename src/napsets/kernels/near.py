@@ -37,10 +37,8 @@ class NearThresholds(NamedTuple):
 
     #: float64 of shape (nodes, rows, levels). +∞ where the level is not reached, −∞ where it needs no mass.
     values: Floats
-    #: int64 of shape (nodes, rows). Calibration nodes near by that have weight.
-    counts: Ints
-    #: float64 of shape (nodes, rows). (Σw)²/Σw² of those.
-    effective: Floats
+    counts: Ints  #: int64 of shape (nodes, rows). Calibration nodes near by that have weight.
+    effective: Floats  #: float64 of shape (nodes, rows). (Σw)²/Σw² of those.
     #: float64 of shape (nodes, rows). Σw and Σw² of those.
     masses: Floats
     squares: Floats

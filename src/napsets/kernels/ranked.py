@@ -19,8 +19,7 @@ class Ranking(NamedTuple):
     #: int64 of shape (labels,). How many reference nodes have each label, and how many have a smaller one.
     sizes: Any
     before: Any
-    #: How many there are.
-    size: int
+    size: int  #: How many there are.
     #: The weight of the label's own ranks, and the two constants of the formula; a mix below 0 leaves scores alone.
     mix: float
     shrink: float

@@ -60,8 +60,7 @@ class Others(NamedTuple):
     #: group.
     ranks: npt.NDArray[Any]
     same_ranks: npt.NDArray[Any]
-    #: The source's own number, if it is among them and so must not count; otherwise one after all numbers.
-    own: int
+    own: int  #: The source's own number, if it is among them and so must not count; otherwise one after all numbers.
     #: How many of them there are without the source; `same_size` is 0 where it has no group.
     size: int
     same_size: int

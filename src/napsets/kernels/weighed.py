@@ -35,19 +35,14 @@ Array = npt.NDArray[Any]
 class Question(NamedTuple):
     """What is wanted of every node."""
 
-    #: Reference scores, ascending.
-    scores: Array
-    #: Running sums of the background by number, one more than there are scores, from 0.
-    behind: Array
-    #: What the background is multiplied with.
-    each: float
+    scores: Array  #: Reference scores, ascending.
+    behind: Array  #: Running sums of the background by number, one more than there are scores, from 0.
+    each: float  #: What the background is multiplied with.
     #: Where thresholds are wanted.
     levels: Array
     rules: Array
-    #: The part of the mass forgiven under the nominal rule.
-    rounding: float
-    #: For each node, how many scores lie below a value whose rank is wanted; empty where none is.
-    positions: Array
+    rounding: float  #: The part of the mass forgiven under the nominal rule.
+    positions: Array  #: For each node, how many scores lie below a value whose rank is wanted; empty where none is.
 
 
 class Answer(NamedTuple):

@@ -43,8 +43,7 @@ COUNTED = ("fixed", "near", "far")
 class Hearers(NamedTuple):
     """The entries held out that hear some slots."""
 
-    #: Where those of each slot start.
-    starts: IntArray
+    starts: IntArray  #: Where those of each slot start.
     #: Which entries, and what a label of the slot adds to their counts near and far.
     entries: IntArray
     near: FloatArray

@@ -34,10 +34,8 @@ KINDS: dict[str, tuple[str, ...]] = {
 class Change:
     """Events of one kind, in order."""
 
-    #: One of `KINDS`.
-    kind: str
-    #: One entry per event in each column that the kind has.
-    columns: Mapping[str, Array]
+    kind: str  #: One of `KINDS`.
+    columns: Mapping[str, Array]  #: One entry per event in each column that the kind has.
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))) if self.columns else 1

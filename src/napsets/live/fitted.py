@@ -31,14 +31,10 @@ from napsets.scores.informed import BoundInformed, evidence_of
 class Fitted:
     """The last choice and fit, and the number of reference labels then."""
 
-    #: The chosen method, or the only one.
-    method: Method
-    #: The parameters of an informed score.
-    learned: Learned | None = None
-    #: Reference labels then.
-    labels: int = 0
-    #: How the method was chosen; not known after a restart from a snapshot.
-    choice: Choice | None = None
+    method: Method  #: The chosen method, or the only one.
+    learned: Learned | None = None  #: The parameters of an informed score.
+    labels: int = 0  #: Reference labels then.
+    choice: Choice | None = None  #: How the method was chosen; not known after a restart from a snapshot.
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the same as arrays, for a snapshot."""
@@ -80,10 +76,8 @@ def fit(method: Method | AutoMethod, state: State, ear: Ear | None) -> Fitted:
 class _SomeNodes(CalibrationData):
     """Data of which informed scores are computed only for the nodes that a choice looks at."""
 
-    #: The counts of labels around nodes.
-    ear: Any = None
-    #: The slot of each node.
-    slots: Any = None
+    ear: Any = None  #: The counts of labels around nodes.
+    slots: Any = None  #: The slot of each node.
 
     def scored(self, score: Any, level: Level, seed: int, *, on_request: bool = False) -> Scored:
         """Return the nodes scored; by an informed score, the reference and the nodes that sizes are measured on."""

@@ -18,18 +18,12 @@ _LOG10 = math.log(10.0)
 class Judgement(NamedTuple):
     """The judgement of a set by the label that arrived after it."""
 
-    #: The number of the event.
-    event: int
-    #: Whether the label was in the set.
-    covered: bool
-    #: How many labels the set had.
-    size: int
-    #: The smoothed p-value of the label; NaN for a label of the reference, which enters no test.
-    p_value: float
-    #: How many labels arrived since the node did.
-    delay: int
-    #: The level of the set.
-    level: float
+    event: int  #: The number of the event.
+    covered: bool  #: Whether the label was in the set.
+    size: int  #: How many labels the set had.
+    p_value: float  #: The smoothed p-value of the label; NaN for a label of the reference, which enters no test.
+    delay: int  #: How many labels arrived since the node did.
+    level: float  #: The level of the set.
 
 
 _KINDS = (np.int64, bool, np.int64, np.float64, np.int64, np.float64)

@@ -22,16 +22,11 @@ from napsets.scores import ByLabel, Informed, RowScore
 class LiveSettings:
     """The settings of a living graph, which never change."""
 
-    #: The method of the sets.
-    method: Method | AutoMethod
-    #: The error rate at which sets are judged, and the default of `predict`.
-    alpha: float = 0.1
-    #: The names of the classes.
-    class_names: tuple[str, ...] | None = None
-    #: Whether edges have a direction.
-    directed: bool = False
-    #: How the level follows drift; None if it stays at alpha.
-    steered: Steered | None = None
+    method: Method | AutoMethod  #: The method of the sets.
+    alpha: float = 0.1  #: The error rate at which sets are judged, and the default of `predict`.
+    class_names: tuple[str, ...] | None = None  #: The names of the classes.
+    directed: bool = False  #: Whether edges have a direction.
+    steered: Steered | None = None  #: How the level follows drift; None if it stays at alpha.
 
     @property
     def seed(self) -> int:

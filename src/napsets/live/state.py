@@ -42,10 +42,8 @@ def in_reference(seed: int, numbers: IntArray, share: float) -> npt.NDArray[np.b
 class Batch:
     """The present state as a batch calibration sees it."""
 
-    #: The nodes that are there, in the order of their arrival.
-    data: CalibrationData
-    #: The slot of each of them.
-    slots: IntArray
+    data: CalibrationData  #: The nodes that are there, in the order of their arrival.
+    slots: IntArray  #: The slot of each of them.
     #: The two parts of the labelled nodes, ascending.
     reference: IntArray
     level_nodes: IntArray

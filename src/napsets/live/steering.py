@@ -44,12 +44,9 @@ _DAMPING = 0.5
 class Mark(NamedTuple):
     """What a set was made with, to be kept until its label comes."""
 
-    #: The level of the set.
-    level: float
-    #: The level of each expert.
-    experts: tuple[float, ...]
-    #: How many sets were made before.
-    number: int
+    level: float  #: The level of the set.
+    experts: tuple[float, ...]  #: The level of each expert.
+    number: int  #: How many sets were made before.
 
 
 @dataclass(frozen=True)

@@ -188,12 +188,9 @@ def reach_of(cuts: Sequence[Cut], weightings: Sequence[Any], groups: IntArray | 
 class Sizes:
     """How many reference nodes count for each node, and how many nodes of equal weight they are worth."""
 
-    #: Reference nodes by hop, shape (nodes, hops).
-    near: IntArray
-    #: All reference nodes but the node itself.
-    others: IntArray
-    #: Those of them that look alike.
-    same: IntArray | None = None
+    near: IntArray  #: Reference nodes by hop, shape (nodes, hops).
+    others: IntArray  #: All reference nodes but the node itself.
+    same: IntArray | None = None  #: Those of them that look alike.
 
     def support(self, weighting: Weighting) -> IntArray:
         """Return how many reference nodes have weight; a lower bound if both near and alike nodes count."""
