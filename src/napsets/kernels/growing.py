@@ -76,16 +76,17 @@ def walk_hops(source, hops, rows, walk, marks, least):
 
 
 @part
-def _place(column, columns, start, size):
-    """Return where a column stands, or would stand, in a row that ascends."""
-    low, high = start, start + size
+def _find(row, column, starts, sizes, columns):
+    """Return where a column stands, or would stand, in a row that ascends, and whether it is there."""
+    low, end = starts[row], starts[row] + sizes[row]
+    high = end
     while low < high:
         middle = (low + high) // 2
         if columns[middle] < column:
             low = middle + 1
         else:
             high = middle
-    return low
+    return low, low < end and columns[low] == column
 
 
 @jit
@@ -113,12 +114,10 @@ def insert_edges(source, target, starts, sizes, rooms, columns, used, changed):
     for e in range(source.size):
         row, column = source[e], target[e]
         changed[e] = False
-        if row == column:
+        place, there = _find(row, column, starts, sizes, columns)
+        if there or row == column:
             continue
         start, size = starts[row], sizes[row]
-        place = _place(column, columns, start, size)
-        if place < start + size and columns[place] == column:
-            continue
         if size == rooms[row]:
             room = max(_LEAST_ROOM, 2 * size)
             if used + room > columns.size:
@@ -143,12 +142,11 @@ def remove_edges(source, target, starts, sizes, columns):
     removed = 0
     for e in range(source.size):
         row, column = source[e], target[e]
-        start, size = starts[row], sizes[row]
-        place = _place(column, columns, start, size)
-        if place < start + size and columns[place] == column:
-            for i in range(place, start + size - 1):
+        place, there = _find(row, column, starts, sizes, columns)
+        if there:
+            sizes[row] -= 1
+            for i in range(place, starts[row] + sizes[row]):
                 columns[i] = columns[i + 1]
-            sizes[row] = size - 1
             removed += 1
     return removed
 
@@ -166,7 +164,5 @@ def has_edges(source, target, starts, sizes, columns):
     """Return which directed edges are there."""
     there = np.zeros(source.size, np.bool_)
     for e in range(source.size):
-        start, size = starts[source[e]], sizes[source[e]]
-        place = _place(target[e], columns, start, size)
-        there[e] = place < start + size and columns[place] == target[e]
+        _, there[e] = _find(source[e], target[e], starts, sizes, columns)
     return there

@@ -83,25 +83,8 @@ class HubRows(NamedTuple):
 class Layout:
     """An adjacency whose calibration nodes are numbered in ascending order of their scores.
 
-    Parameters
-    ----------
-    adjacency : Adjacency
-        The graph to be searched.
-    calibration : numpy.ndarray
-        Node ids, each at most once.
-    scores : numpy.ndarray
-        ``scores[i]`` is that of ``calibration[i]``: whatever the calibration nodes are to be numbered by.
-
-    Attributes
-    ----------
-    sorted_scores : numpy.ndarray
-        ``sorted_scores[number]``, float64.
-    nodes, numbers : numpy.ndarray
-        ``nodes[number]`` is a node and ``numbers[node]`` its number: calibration nodes first, by score.
-    starts, stops : numpy.ndarray
-        Where the row of a number starts and stops.
-    renumbered : tuple or None
-        What `renumber` returns, once it was needed.
+    Each calibration node comes once, and ``scores[i]`` is that of ``calibration[i]``: whatever they are to be numbered
+    by.
     """
 
     def __init__(self, adjacency: Adjacency, calibration: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> None:
@@ -112,11 +95,14 @@ class Layout:
         self.sorted_scores: npt.NDArray[np.float64] = scores[order].astype(np.float64, copy=False)
         others = np.ones(adjacency.num_nodes, dtype=bool)
         others[calibration] = False
+        #: ``nodes[number]`` is a node and ``numbers[node]`` its number: calibration nodes first, by score.
         self.nodes: npt.NDArray[np.int64] = np.concatenate([calibration[order], np.flatnonzero(others)])
         self.numbers = np.empty(adjacency.num_nodes, dtype=adjacency.indices.dtype)
         self.numbers[self.nodes] = np.arange(adjacency.num_nodes)
+        #: Where the row of a number starts and stops.
         self.starts = adjacency.indptr[:-1][self.nodes]
         self.stops = adjacency.indptr[1:][self.nodes]
+        #: What `renumber` returns, once it was needed.
         self.renumbered: tuple[npt.NDArray[Any], npt.NDArray[np.int64]] | None = None
 
     @property

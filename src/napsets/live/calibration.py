@@ -221,15 +221,19 @@ class Calibration:
         if self._is_ready:
             sets: PredictionSets = self.engine.predict(slots, alpha)
             return sets
+        return self.alike_sets(slots, True, alpha, np.inf if self.settings.keeps_apart else None)
+
+    def alike_sets(self, slots: IntArray, full: bool, alpha: float, level: float | None) -> PredictionSets:
+        """Return sets that rest on no label: all of them full, or all of them empty."""
         return PredictionSets.unchecked(
             nodes=slots,
-            member=np.ones((slots.size, int(self.state.classes or 0)), dtype=bool),
-            thresholds=np.full(slots.size, np.inf),
+            member=np.full((slots.size, int(self.state.classes or 0)), full),
+            thresholds=np.full(slots.size, np.inf if full else -np.inf),
             support=np.zeros(slots.size, dtype=np.int64),
             effective_size=np.zeros(slots.size),
             alpha=alpha,
             class_names=self.settings.class_names,
-            level=np.inf if self.settings.keeps_apart else None,
+            level=level,
         )
 
     def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, float | None]]:

@@ -178,16 +178,7 @@ class Fold:
         empty = level >= 1.0 and self.settings.method.allow_empty
         if level > 0.0 and not empty:
             return self.calibration.predict(slots, min(level, _LARGEST))
-        return PredictionSets.unchecked(
-            nodes=slots,
-            member=np.full((slots.size, int(self.state.classes or 0)), not empty),
-            thresholds=np.full(slots.size, -np.inf if empty else np.inf),
-            support=np.zeros(slots.size, dtype=np.int64),
-            effective_size=np.zeros(slots.size),
-            alpha=min(max(level, 0.0), 1.0),
-            class_names=self.settings.class_names,
-            level=None,
-        )
+        return self.calibration.alike_sets(slots, not empty, min(max(level, 0.0), 1.0), None)
 
     # -- snapshots -----------------------------------------------------------------------------------------------------
 

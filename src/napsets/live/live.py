@@ -117,12 +117,8 @@ class Live(Logged):
             from napsets.files.inputs import read_inputs
 
             inputs = read_inputs(graph, probabilities, labels, predicting=False)
-            graph, probabilities, labels, ids = (
-                inputs.graph,
-                inputs.outputs,
-                inputs.truth,
-                inputs.ids.values.to_pylist(),
-            )
+            graph, probabilities, labels = inputs.graph, inputs.outputs, inputs.truth
+            ids = inputs.ids.values.to_pylist()
             class_names = inputs.class_names if class_names is None else class_names
         if labels is None:
             labels = getattr(graph, "y", None)

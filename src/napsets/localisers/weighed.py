@@ -33,17 +33,10 @@ _PIECE = 512
 
 @dataclass(frozen=True, eq=False)
 class NodeWeights:
-    """Who weighs how much for one node, which itself weighs 1.
+    """Who weighs how much for one node, which itself weighs 1."""
 
-    Attributes
-    ----------
-    nodes : numpy.ndarray
-        The reference nodes with weight, by score.
-    weights, scores : numpy.ndarray
-        The weight and the score of each.
-    """
-
-    nodes: IntArray
+    nodes: IntArray  #: The reference nodes with weight, by score.
+    #: The weight and the score of each.
     weights: FloatArray
     scores: FloatArray
 

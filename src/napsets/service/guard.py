@@ -27,21 +27,11 @@ _SHORTEST_TOKEN = 16
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of the service; a request beyond one of them is answered with 4xx and changes nothing.
+    """Limits of the service; a request beyond one of them is answered with 4xx and changes nothing."""
 
-    Attributes
-    ----------
-    body_bytes : int
-        Size of a request's body.
-    batch : int
-        Nodes, edges, labels or sets in one request.
-    seconds : float
-        How long a request may take to arrive, and how long it waits for its turn.
-    """
-
-    body_bytes: int = 64 << 20
-    batch: int = 100_000
-    seconds: float = 30.0
+    body_bytes: int = 64 << 20  #: Size of a request's body.
+    batch: int = 100_000  #: Nodes, edges, labels or sets in one request.
+    seconds: float = 30.0  #: How long a request may take to arrive, and how long it waits for its turn.
 
     def __post_init__(self) -> None:
         check_count("body_bytes", self.body_bytes, minimum=1)
