@@ -108,13 +108,13 @@ def test_hops_against_the_edges_and_both_ways(spark: Any, tmp_path: Path, direct
 
 def test_what_was_written_for_one_direction_is_not_taken_for_another(spark: Any) -> None:
     from napsets.spark.batches import fingerprint_of
-    from napsets.spark.predict import _job
+    from napsets.spark.predict import Options, _job
     from napsets.spark.tables import as_tables
 
     tables = as_tables(**random_case(45, nodes=90, edges=140, directed=True).tables(spark))
     for decay in ("uniform", lambda k: 1.0 / k):
         methods = [Method(ns.APS(), Hops(2, decay, direction=direction)) for direction in ("out", "in", "both")]
-        jobs = [_job(spark, tables, method, 0.1, "auto", True, None) for method in methods]
+        jobs = [_job(spark, tables, method, Options(0.1, directed=True)) for method in methods]
         assert len({job.fingerprint({}, None) for job in jobs}) == 3
         assert len({fingerprint_of({}, {"method": method}) for method in methods}) == 3
 

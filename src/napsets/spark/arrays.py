@@ -23,7 +23,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from napsets.errors import InvalidInputError
-from napsets.scores import APS
 from napsets.spark import arrow, numbering
 from napsets.spark.batches import literally
 from napsets.spark.mapped import Folder, offsets_of
@@ -44,24 +43,12 @@ AnyTable: TypeAlias = DataFrame | pa.Table
 
 @dataclass(frozen=True)
 class Route:
-    """Where the arrays are written, and by which process.
+    """Where the arrays are written, and by which process."""
 
-    Attributes
-    ----------
-    here : bool
-        Whether the driver makes them, and not tasks.
-    carried : bool
-        Whether Spark carries them to its executors, because machines share no folder.
-    temporary : bool
-        Whether their folder is Spark's own, which goes when the session ends.
-    pieces : int
-        In how many pieces the driver gathers a table.
-    """
-
-    here: bool = False
-    carried: bool = False
-    temporary: bool = False
-    pieces: int = 1
+    here: bool = False  # the driver makes them, and not tasks
+    carried: bool = False  # Spark carries them to its executors, because machines share no folder
+    temporary: bool = False  # their folder is Spark's own, which goes when the session ends
+    pieces: int = 1  # in which the driver gathers a table
 
 
 def is_local(spark: SparkSession) -> bool:
@@ -79,25 +66,7 @@ class Numbered(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """The arrays of one call.
-
-    Attributes
-    ----------
-    spark : SparkSession
-        The session.
-    tables : Tables
-        The input in one shape.
-    store : Folder
-        Where arrays, marks and sets go.
-    route : Route
-        Which process makes them.
-    directed : bool
-        Whether edges go one way.
-    labels_are : str
-        What a label is.
-    ordered : bool
-        Whether the order of nodes matters, and with it each node's probabilities.
-    """
+    """The arrays of one call, and the marks and sets beside them."""
 
     spark: SparkSession
     tables: Tables
@@ -105,7 +74,7 @@ class Arrays:
     route: Route
     directed: bool
     labels_are: str
-    ordered: bool
+    ordered: bool  # whether the order of nodes matters, and with it each node's probabilities
 
     def make(self) -> Numbered:
         """Make those that are not there yet."""
@@ -127,12 +96,6 @@ class Arrays:
         if small or self.route.here or not items:
             return [work(item) for item in items]
         return self.spark.sparkContext.parallelize(items, len(items)).map(work).collect()
-
-    @property
-    def _settings(self) -> arrow.SparkSettings:
-        """What tasks that read tables need to know."""
-        names = self.tables.class_names
-        return arrow.SparkSettings(np.empty(0), APS(), 0.1, 0, True, names, labels_are=self.labels_are)
 
     def _numbered(self) -> int:
         """Give the nodes numbers and write their edges as pairs of numbers; return how many have probabilities."""
@@ -186,7 +149,7 @@ class Arrays:
             yield from some.toArrow().to_batches()
 
     def _write_nodes(self, rows: AnyTable, folder: str, but: Folder | None = None) -> dict[str, Any]:
-        work = partial(numbering.write_nodes, folder=self.store.file(folder), settings=self._settings, but=but)
+        work = partial(numbering.write_nodes, folder=self.store.file(folder), classes=self._classes, but=but)
         if isinstance(rows, DataFrame) and but is None:
             rows = rows.select("node", "probabilities")
         parts = sorted(self._through(rows, work, numbering.PART_COLUMNS))
@@ -288,22 +251,25 @@ class Arrays:
         rows: AnyTable = (
             arrow.with_kinds(known_labels.toArrow(), names) if self.route.here else with_kinds(known_labels, names)
         )
-        work = partial(numbering.write_labels, store=self.store, settings=self._settings, nodes=known)
-        return self._numbers("labels", rows, work)
+        indices = partial(arrow.label_indices, names=names, labels_are=self.labels_are)
+        return self._numbers("labels", "labels", rows, known, indices)
 
     def _targets(self, known: int) -> tuple[str, list[int]] | None:
         """Write the nodes to predict as numbers; return where they are, None for all that have no label."""
         if not self.tables.may_be_labelled:
             return None
-        work = partial(numbering.write_targets, store=self.store, nodes=known)
-        return self._numbers("targets", self.tables.nodes, work)
+        return self._numbers("targets", "nodes", self.tables.nodes, known)
 
-    def _numbers(self, name: str, rows: AnyTable, work: Callable[..., Any]) -> tuple[str, list[int]]:
+    def _numbers(
+        self, step: str, name: str, rows: AnyTable, known: int, indices: Callable[..., Any] | None = None
+    ) -> tuple[str, list[int]]:
         def make(folder: str) -> dict[str, Any]:
-            counts = self._through(rows, partial(work, folder=self.store.file(folder)), numbering.COUNT_COLUMNS)
+            path = self.store.file(folder)
+            work = partial(numbering.write_rows, name=name, store=self.store, folder=path, nodes=known, indices=indices)
+            counts = self._through(rows, work, numbering.COUNT_COLUMNS)
             return {"parts": sorted(int(part) for part, _ in counts)}
 
-        record = self.store.step(name, make)
+        record = self.store.step(step, make)
         return record["folder"], record["parts"]
 
 

@@ -40,33 +40,9 @@ class Shared(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SparkSettings:
-    """What the tasks need to know; plain values, small enough to send along with each.
+    """What the tasks need to know of a method and of labels; plain values, small enough to send along with each."""
 
-    Attributes
-    ----------
-    weights : numpy.ndarray
-        Weights by hop.
-    score, alpha, seed, allow_empty
-        As in `NAPS` and `NAPS.predict`.
-    class_names : tuple of str
-        The classes.
-    labels_are : str
-        What a label is.
-    integer_labels : bool
-        Whether labels are integers in the sets.
-    pool, alike : float
-        What all reference nodes, and those alike, weigh on top.
-    everyone : bool
-        Whether there is one threshold for all nodes, without neighbourhoods.
-    level : Level
-        Nominal or exact.
-    split : Split or None
-        The labelled nodes that are held out for an exact level, once known.
-    rank : Rank or None
-        T̂, which their ranks gave, once it is known; None too where they are too few for any.
-    """
-
-    weights: FloatArray
+    weights: FloatArray  # by hop
     score: RowScore
     alpha: float
     seed: int
@@ -76,9 +52,11 @@ class SparkSettings:
     integer_labels: bool = False
     pool: float = 0.0
     alike: float = 0.0
-    everyone: bool = False
+    everyone: bool = False  # whether there is one threshold for all nodes, without neighbourhoods
     level: Level = field(default_factory=Nominal)
+    #: The labelled nodes that are held out for an exact level, once known.
     split: Split | None = None
+    #: T̂, which their ranks gave, once it is known; None too where they are too few for any.
     rank: Rank | None = None
 
     @property
@@ -97,8 +75,8 @@ def calibration_scores(batches: Batches, settings: SparkSettings) -> Batches:
     for batch in batches:
         if batch.num_rows:
             ids = _ids(batch.column("node"))
-            p = checked_probabilities(batch, ids, settings, "labels")
-            y = label_indices(batch, ids, settings)
+            p = checked_probabilities(batch, ids, len(settings.class_names), "labels")
+            y = label_indices(batch, ids, settings.class_names, settings.labels_are)
             scores = check_scores("scores", settings.score.at(p, y, node_uniforms(ids, settings.seed)))
             held_out = np.zeros(ids.size, dtype=bool) if settings.split is None else settings.split.keeps_apart(ids)
             columns = [pa.array(scores), pa.array(p.argmax(axis=1), pa.int32()), pa.array(held_out)]
@@ -224,7 +202,7 @@ def prediction_sets(batches: Batches, settings: SparkSettings) -> Batches:
         if not batch.num_rows:
             continue
         ids = _ids(batch.column("node"))
-        p = checked_probabilities(batch, ids, settings, "nodes")
+        p = checked_probabilities(batch, ids, len(settings.class_names), "nodes")
         tau = batch.column("threshold").fill_null(np.inf).to_numpy()
         top = None if settings.allow_empty else p.argmax(axis=1)
         sets = PredictionSets(
@@ -252,14 +230,13 @@ def _ids(column: pa.Array) -> npt.NDArray[Any]:
     return values.astype(object) if pa.types.is_string(column.type) else values
 
 
-def checked_probabilities(batch: pa.RecordBatch, ids: Any, settings: SparkSettings, asker: str) -> npt.NDArray[Any]:
+def checked_probabilities(batch: pa.RecordBatch, ids: Any, classes: int, asker: str) -> npt.NDArray[Any]:
     """Return the probabilities of a batch as a checked matrix; errors name the node."""
     column = batch.column("probabilities")
     if column.null_count:
         node = ids[int(column.is_null().to_numpy(zero_copy_only=False).argmax())]
         raise InvalidInputError(f"`probabilities` must have a row for each node of `{asker}`; node {node!s} has none")
     lengths = pc.list_value_length(column).to_numpy(zero_copy_only=False)
-    classes = len(settings.class_names)
     if (lengths != classes).any():
         i = int((lengths != classes).argmax())
         raise InvalidInputError(
@@ -289,17 +266,17 @@ def with_kinds(labels: pa.Table, class_names: tuple[str, ...]) -> pa.Table:
     return labels
 
 
-def label_indices(batch: pa.RecordBatch, ids: Any, settings: SparkSettings) -> npt.NDArray[Any]:
+def label_indices(batch: pa.RecordBatch, ids: Any, names: tuple[str, ...], labels_are: str) -> npt.NDArray[Any]:
     """Return class indices: by name where every label of the table is one, by number where none is."""
-    names, column = settings.class_names, batch.column("label")
+    column = batch.column("label")
     some_names, others, strange = (bool(batch.column(name)[0].as_py()) for name in ("names", "others", "strange"))
-    by_number = settings.labels_are == "indices" or (settings.labels_are == "auto" and others and not some_names)
+    by_number = labels_are == "indices" or (labels_are == "auto" and others and not some_names)
     known = [str(y) for y in range(len(names))] if by_number else names
     index = pc.index_in(column, value_set=pa.array(known, pa.string()))
     if index.null_count:
         i = int(index.is_null().to_numpy(zero_copy_only=False).argmax())
         stray = f"node {ids[i]!s} has {column[i].as_py()!r}"
-        if settings.labels_are == "auto" and some_names and not strange:
+        if labels_are == "auto" and some_names and not strange:
             raise InvalidInputError(
                 f"`labels` must be class names or class numbers, not both; some are names of classes, but {stray}, "
                 f"which can only be a number. Say which with --labels-are names or --labels-are indices (in Python: "
@@ -307,6 +284,6 @@ def label_indices(batch: pa.RecordBatch, ids: Any, settings: SparkSettings) -> n
             )
         shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
         kinds = {"names": f"class names ({shown})", "indices": f"class numbers from 0 to {len(names) - 1}"}
-        wanted = kinds.get(settings.labels_are, " or ".join(kinds.values()))
+        wanted = kinds.get(labels_are, " or ".join(kinds.values()))
         raise InvalidInputError(f"`labels` must be {wanted}; {stray}")
     return index.to_numpy().astype(np.int64)

@@ -43,14 +43,8 @@ _SAMPLE = 400
 class Checkpoints:
     """A directory of Parquet that belongs to one input and one way of asking.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        The session that reads and writes it.
-    directory : str
-        A place that outlives executors: a distributed file system, or a local folder where all runs on one machine.
-    fingerprint : str
-        What the tables depend on, see `fingerprint_of`: the same fingerprint finds the same tables again.
+    It is in a place that outlives executors: a distributed file system, or a local folder where all runs on one
+    machine. The same fingerprint (see `fingerprint_of`) finds the same tables again.
     """
 
     def __init__(self, spark: SparkSession, directory: str, fingerprint: str) -> None:
@@ -77,11 +71,6 @@ class Checkpoints:
         row = self.spark.read.schema(schema).parquet(literally(f"{self.path}/{name}")).first()
         assert row is not None
         return tuple(row)
-
-    def number(self, name: str, make: Callable[[], int]) -> int:
-        """Return a number that was written before, or make it and write it."""
-        (value,) = self.row(name, "id bigint", lambda: (make(),))
-        return int(value)
 
 
 def hadoop_path(spark: SparkSession, path: str) -> Any:

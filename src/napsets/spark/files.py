@@ -9,8 +9,9 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,22 +24,24 @@ from napsets.files.formats import SIDECAR, open_table
 from napsets.files.ids import CANONICAL_INTEGER
 from napsets.files.outputs import LIST_COLUMN
 from napsets.files.prediction_file import describe_settings
-from napsets.files.reading import IdKind
+from napsets.files.reading import IdKind, LabelsAre
 from napsets.graph import Direction
 from napsets.groups import GROUPS, ByGroup
 from napsets.levels import Nominal
 from napsets.localisers import Hops
 from napsets.localisers.decay import Decay, hop_weights
 from napsets.methods.method import Method
+from napsets.methods.method import Settings as MethodSettings
 from napsets.methods.table import METHODS, make_method
 from napsets.predictions import SetsSummary
+from napsets.scores import APS
 from napsets.scores.base import score_name
 from napsets.spark.batches import literally
 from napsets.spark.places import UNREADABLE, absolute, beside, check_early, check_target, local_path, write_text
-from napsets.spark.plans import PLANS, Plan
+from napsets.spark.plans import Plan
 from napsets.spark.predict import Options, named_method, predict
 from napsets.spark.session import plain_errors, start_session
-from napsets.spark.tables import LabelsAre, Result, as_tables, named
+from napsets.spark.tables import Result, as_tables, named
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
@@ -120,11 +123,14 @@ def predict_files(
     SetsSummary
         What was written, in numbers.
     """
-    choose("ids", ids, {"auto": 1, "integer": 1, "string": 1})
-    choose("plan", plan, PLANS)
-    report = check_progress(progress)
-    wanted = {"score": score, "hops": hops, "decay": decay, "pool": pool, "alike": alike, "seed": seed, "by": by}
-    wanted |= {"direction": direction, "allow_empty": allow_empty, "alpha": alpha}
+    choose("ids", ids, dict.fromkeys(get_args(IdKind)))
+    options = Options(
+        alpha, directed, None, max_neighbourhood, output, batch_size, check_progress(progress), labels_are, plan
+    )
+    wanted = MethodSettings(
+        APS() if score is None else score, hops, decay, pool, alike, seed, allow_empty, alpha=alpha, by=by,
+        direction=direction,
+    )  # fmt: skip
     chosen = named_method(method, wanted, exact=exact)
     method_name = name or method or ("naps-exact" if exact else "naps")
     check_early(output, configured=bool(config))
@@ -137,11 +143,13 @@ def predict_files(
             read = {name: None if path is None else _read(spark, name, path) for name, path in paths.items()}
             tables = _with_one_kind_of_ids(read, paths, ids)
             class_names = _stored_class_names(paths["probabilities"] or "")
-            order, typed = _order(csv=_is_csv(paths["probabilities"] or "")), not _is_csv(paths["labels"] or "")
-            options = Options(
-                alpha, directed, class_names, max_neighbourhood, work, batch_size, report, labels_are, plan, order,
-                labels_typed=typed,
-            )  # fmt: skip
+            options = replace(
+                options,
+                checkpoint_dir=work,
+                class_names=class_names,
+                order=_order(csv=_is_csv(paths["probabilities"] or "")),
+                labels_typed=not _is_csv(paths["labels"] or ""),
+            )
             result = predict(spark, tables, chosen, options)
             if result.choice is not None:
                 logging.getLogger("napsets").info("%s chose %s", name or method, result.choice)

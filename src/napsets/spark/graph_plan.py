@@ -42,21 +42,7 @@ _SHARES_PER_CORE = 4
 
 @dataclass(frozen=True, eq=False)
 class GraphJob:
-    """One call.
-
-    Attributes
-    ----------
-    arrays : Arrays
-        What becomes of the tables, and where.
-    method : Method or AutoMethod
-        What makes the sets.
-    alpha : float
-        The error rate.
-    batch_size : int or None
-        Nodes of a share.
-    progress : callable or None
-        Called as ``progress(done, total)`` in shares.
-    """
+    """One call; progress is counted in shares, of `batch_size` nodes where that is given."""
 
     arrays: Arrays
     method: Any

@@ -96,7 +96,7 @@ class Job:
         with plain_errors():
             job = self._fitted(spark, checkpoints)
             walker = job.walker(checkpoints) if job._walks else None
-        steps = _Steps(spark, checkpoints, batch_size, progress)
+        steps = _Steps(checkpoints, batch_size, progress)
         targets = steps.plan(job, walker)
         if job.settings.level.keeps_apart:
             with plain_errors():
@@ -272,11 +272,8 @@ class Job:
 class _Steps:
     """How a job is done: as one plan, or in batches that are written one by one."""
 
-    def __init__(
-        self, spark: SparkSession, checkpoints: Checkpoints | None, batch_size: int | None, progress: Progress | None
-    ) -> None:
-        self.spark, self.checkpoints, self.batch_size = spark, checkpoints, batch_size
-        self.progress = progress
+    def __init__(self, checkpoints: Checkpoints | None, batch_size: int | None, progress: Progress | None) -> None:
+        self.checkpoints, self.batch_size, self.progress = checkpoints, batch_size, progress
         self.count = 0
         self.numbers = {"level": 0, "batch": 0}
 
@@ -296,7 +293,7 @@ class _Steps:
         # Written down too: after a restart the cluster may be another, and batches must stay what they were.
         assert self.checkpoints is not None
         make = partial(job.batches, walker, targets, count, self.batch_size)
-        self.numbers[kind] = self.checkpoints.number(name, make)
+        (self.numbers[kind],) = self.checkpoints.row(name, "id bigint", lambda: (make(),))
 
     @staticmethod
     def _place(job: Job) -> int | None:

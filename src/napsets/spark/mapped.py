@@ -37,15 +37,9 @@ _BLOCK = 1 << 24
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of arrays, and of marks that say which steps are done.
+    """A folder of arrays, and of marks that say which steps are done."""
 
-    Attributes
-    ----------
-    path : str
-        Where it is, on every machine.
-    """
-
-    path: str
+    path: str  # on every machine
 
     def file(self, name: str) -> str:
         """Return the path of something in it."""
@@ -79,22 +73,23 @@ class Folder:
 
     def fill(self, name: str, row: int, values: npt.NDArray[Any]) -> None:
         """Write rows of an array from one on; through the file: a full disk kills writers of maps."""
-        path = self.file(f"{name}.npy")
-        with open(path, "rb") as stream:
-            shape, start, dtype = _header(stream)
-        wide = int(np.prod(shape[1:])) * dtype.itemsize
-        _write_at(path, start + row * wide, _bytes(values.astype(dtype, copy=False)))
+        path, place, dtype = self._place(name, row)
+        _write_at(path, place, _bytes(values.astype(dtype, copy=False)))
 
     def copy_into(self, name: str, row: int, source: str) -> None:
         """Write the bytes of a file as the rows of an array from one on."""
-        path = self.file(f"{name}.npy")
-        with open(path, "rb") as stream:
-            shape, start, dtype = _header(stream)
-        place = start + row * int(np.prod(shape[1:])) * dtype.itemsize
+        path, place, _ = self._place(name, row)
         with open(source, "rb") as stream:
             while block := stream.read(_BLOCK):
                 _write_at(path, place, memoryview(block))
                 place += len(block)
+
+    def _place(self, name: str, row: int) -> tuple[str, int, np.dtype[Any]]:
+        """Return the file of an array, where a row stands in it, and the type of its numbers."""
+        path = self.file(f"{name}.npy")
+        with open(path, "rb") as stream:
+            shape, start, dtype = _header(stream)
+        return path, start + row * int(np.prod(shape[1:])) * dtype.itemsize, dtype
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
@@ -193,15 +188,7 @@ def part_name(part: int) -> str:
 
 
 class PartWriter:
-    """Columns of one part, each a file of bare numbers; they appear together when all are whole.
-
-    Parameters
-    ----------
-    folder : str
-        The folder of the step.
-    part : int
-        Which part.
-    """
+    """Columns of one part, each a file of bare numbers; they appear together when all are whole."""
 
     def __init__(self, folder: str, part: int) -> None:
         self._making = draft_folder(f"{folder}/{part_name(part)}")
@@ -247,20 +234,10 @@ def pack(
     prefix: str,
     prepare: Callable[[Any], None] = lambda part: None,
 ) -> bytes:
-    """Return a value as bytes, its large arrays as files of the folder.
+    """Return a value as bytes, its large arrays as files of the folder, with names that start with `prefix`.
 
-    Parameters
-    ----------
-    value : object
-        What to send.
-    folder : Folder
-        Where arrays go.
-    known : dict
-        Arrays that were mapped from the folder, by their names there.
-    prefix : str
-        What the names of new ones start with.
-    prepare : callable
-        Called with each object on the way, before it is looked into.
+    Arrays that were mapped from the folder are `known` by their names there. `prepare` is called with each object on
+    the way, before it is looked into.
     """
     stream = io.BytesIO()
     _Packer(stream, folder, known, prefix, prepare).dump(value)

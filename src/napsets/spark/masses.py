@@ -28,22 +28,15 @@ from napsets.randomness import node_uniforms, split_hashes
 
 @dataclass(frozen=True, eq=False)
 class NearScores:
-    """The scores of the reference nodes near some targets, which walks from them have met.
+    """The scores of the reference nodes near some targets, which walks from them have met."""
 
-    Attributes
-    ----------
-    of, hop, score : numpy.ndarray
-        One entry for each reference node near a target: which target, how far, and its score.
-    own : numpy.ndarray
-        A score of each target: that at its label, NaN where it is not known.
-    predicted : numpy.ndarray
-        The model's first choice for each target, −1 where it is not known.
-    """
-
+    #: One entry for each reference node near a target: which target, how far, and its score.
     of: IntArray
     hop: IntArray
     score: FloatArray
+    #: A score of each target: that at its label, NaN where it is not known.
     own: FloatArray
+    #: The model's first choice for each target, −1 where it is not known.
     predicted: IntArray
 
 
@@ -63,18 +56,10 @@ class _Ladders:
 
 @dataclass(frozen=True, eq=False)
 class AllScores:
-    """The scores of all reference nodes in ascending order; each task gets them once.
-
-    Attributes
-    ----------
-    scores : numpy.ndarray
-        One per reference node.
-    predicted : numpy.ndarray or None
-        The predicted label of each, if nodes with equal predictions count.
-    """
+    """The scores of all reference nodes in ascending order; each task gets them once."""
 
     scores: FloatArray
-    predicted: IntArray | None = None
+    predicted: IntArray | None = None  # if nodes with equal predictions count
 
     @classmethod
     def of(cls, scores: FloatArray, predicted: IntArray | None = None) -> AllScores:
@@ -112,14 +97,7 @@ class AllScores:
 class WeightedScores:
     """Reference nodes around some targets, weighted: what `HopsLocal` is on one machine.
 
-    Parameters
-    ----------
-    near : NearScores
-        The reference nodes near the targets.
-    weighting : Weighting
-        How much each node weighs.
-    everyone : AllScores, optional
-        All reference nodes, where they weigh anything; a target's own score among them never counts.
+    All reference nodes count where they weigh anything; a target's own score among them never does.
     """
 
     def __init__(self, near: NearScores, weighting: Weighting, everyone: AllScores | None = None) -> None:
@@ -218,24 +196,12 @@ class WeightedScores:
 
 @dataclass(frozen=True)
 class Split:
-    """How the labelled nodes are split.
+    """How the labelled nodes are split."""
 
-    Attributes
-    ----------
-    seed : int
-        What the order is drawn with.
-    key : float
-        The number of the last node of the reference part.
-    node : int or str
-        That node, should another have the same number.
-    apart : int
-        Number of held-out nodes.
-    """
-
-    seed: int
-    key: float
-    node: Any
-    apart: int
+    seed: int  # what the order is drawn with
+    key: float  # the number of the last node of the reference part
+    node: Any  # that node, should another have the same number
+    apart: int  # how many nodes are held out
 
     def keeps_apart(self, ids: npt.NDArray[Any]) -> BoolArray:
         """Return which of these labelled nodes are held out."""

@@ -7,7 +7,7 @@ returns are counts. None of them knows of a Spark session.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -58,7 +58,7 @@ def _own_part() -> int:
 # -- nodes ---------------------------------------------------------------------------------------------------------
 
 
-def write_nodes(batches: Batches, folder: str, settings: arrow.SparkSettings, but: Folder | None = None) -> Batches:
+def write_nodes(batches: Batches, folder: str, classes: int, but: Folder | None = None) -> Batches:
     """Write the ids and probabilities of a part of the nodes; yield how many there are and whether keys ascend.
 
     Nodes that have a number in the folder `but` are left out.
@@ -77,7 +77,7 @@ def write_nodes(batches: Batches, folder: str, settings: arrow.SparkSettings, bu
             ascending &= bool((keys[1:] > keys[:-1]).all()) and (not ends or int(keys[0]) > ends[-1])
             ends = [ends[0] if ends else int(keys[0]), int(keys[-1])]
             if "probabilities" in batch.schema.names:
-                p = arrow.checked_probabilities(batch, column, settings, "nodes")
+                p = arrow.checked_probabilities(batch, column, classes, "nodes")
                 writer.add(keys=keys, probabilities=p)
             else:
                 writer.add(keys=keys)
@@ -272,37 +272,28 @@ def fill_rows(share: RowsPart, store: Folder, folder: str) -> None:
 # -- labels, and the nodes to predict ------------------------------------------------------------------------------
 
 
-def write_labels(batches: Batches, store: Folder, folder: str, settings: arrow.SparkSettings, nodes: int) -> Batches:
-    """Write a part of the labels as numbers of nodes and of classes; yield how many there are."""
+def write_rows(
+    batches: Batches,
+    name: str,
+    store: Folder,
+    folder: str,
+    nodes: int,
+    indices: Callable[[pa.RecordBatch, pa.Array], IntArray] | None = None,
+) -> Batches:
+    """Write a part of a table as numbers of nodes and, if it has labels, of classes; yield how many there are."""
     numbers = Numbers(store)
     count, part = 0, _own_part()
     with PartWriter(folder, part) as writer:
         for batch in batches:
             if batch.num_rows:
                 column = batch.column("node")
-                labelled = numbers.known(column, nodes, "labels")
-                writer.add(nodes=labelled, labels=arrow.label_indices(batch, column, settings))
+                writer.add(nodes=numbers.known(column, nodes, name))
+                if indices is not None:
+                    writer.add(labels=indices(batch, column))
                 count += batch.num_rows
     if count:
-        yield _counted(part, count)
+        yield pa.RecordBatch.from_pydict({"part": [part], "rows": [count]})
 
 
-def write_targets(batches: Batches, store: Folder, folder: str, nodes: int) -> Batches:
-    """Write a part of the nodes to predict as numbers; yield how many there are."""
-    numbers = Numbers(store)
-    count, part = 0, _own_part()
-    with PartWriter(folder, part) as writer:
-        for batch in batches:
-            if batch.num_rows:
-                writer.add(nodes=numbers.known(batch.column("node"), nodes, "nodes"))
-                count += batch.num_rows
-    if count:
-        yield _counted(part, count)
-
-
-#: The columns of what they yield.
+#: The columns of what it yields.
 COUNT_COLUMNS = "part bigint, rows bigint"
-
-
-def _counted(part: int, rows: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"part": [part], "rows": [rows]})

@@ -58,14 +58,7 @@ def local_path(place: str) -> str | None:
 def check_target(spark: SparkSession, target: str, inputs: Iterable[str | None]) -> None:
     """Refuse a directory to write that holds anything but an earlier result, or has to do with an input.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        Knows the file systems.
-    target : str
-        The place to write, absolute.
-    inputs : iterable of str or None
-        What is read, absolute; a pattern stands for all that fits it.
+    All places are absolute; a pattern stands for all that fits it.
     """
     read = [place for path in inputs if path is not None for place in (path, *_matching(spark, path))]
     if local_path(target) is None:
@@ -92,12 +85,7 @@ _ELSEWHERE = {"HADOOP_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME"}
 def check_early(output: str, *, configured: bool = False) -> None:
     """Refuse, before Spark is started, what `check_target` would refuse once it runs.
 
-    Parameters
-    ----------
-    output : str
-        The place to write, as it was given.
-    configured : bool
-        Whether Spark gets settings that may put local paths elsewhere.
+    `configured` says whether Spark gets settings that may put local paths elsewhere.
     """
     if output.rstrip("/").lower().endswith((".csv", ".csv.gz", ".npz")):
         raise InvalidInputError(f"`output` must be a directory of Parquet; got {output}")
@@ -211,17 +199,7 @@ def beside(spark: SparkSession, target: str) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def claimed(spark: SparkSession, folder: str, refusal: str) -> Iterator[None]:
-    """Have a folder for one job alone; refuse where another that still runs has claimed it before.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        Knows the file systems.
-    folder : str
-        What to claim; it is made if it is not there.
-    refusal : str
-        What to say where another job has it.
-    """
+    """Have a folder, made if it is not there, for one job alone; refuse where one that still runs has claimed it."""
     claim = hadoop_path(spark, f"{folder}/.claim.{draft_mark()}")
     place = claim.getParent()
     system = file_system(spark, place)

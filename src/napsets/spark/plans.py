@@ -19,7 +19,6 @@ from typing import Any, Literal, NamedTuple
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
-from napsets.checks.names import choose
 from napsets.checks.text import percent
 from napsets.errors import InvalidInputError, warn
 from napsets.graph import Direction
@@ -34,7 +33,6 @@ from napsets.spark.numbering import MOST_NODES
 Plan = Literal["auto", "graph-on-every-worker", "joins"]
 GRAPH_PLAN = "graph-on-every-worker"
 JOINS = "joins"
-PLANS = {"auto": 1, GRAPH_PLAN: 1, JOINS: 1}
 
 #: The share of a machine's memory that the mapped arrays may take; the rest is Spark's and the searches'.
 _SHARE = 0.6
@@ -64,26 +62,12 @@ class PlanChoice:
 
 @dataclass(frozen=True)
 class Size:
-    """How large the input is.
-
-    Attributes
-    ----------
-    nodes, edges : int
-        Rows of the tables of probabilities and of edges.
-    classes, width : int
-        Entries of a row of probabilities, and bytes of each.
-    directed : bool
-        Whether an edge is stored once.
-    direction : {"out", "in", "both"}
-        Along which direction of edges hops lead.
-    text_ids : bool
-        Whether ids are text.
-    """
+    """How large the input is: rows of its tables, and what a row takes."""
 
     nodes: int
     edges: int
     classes: int
-    width: int
+    width: int  # bytes of a probability
     directed: bool
     direction: Direction = "out"
     text_ids: bool = False
@@ -121,26 +105,9 @@ def choose_plan(
 ) -> PlanChoice:
     """Return the plan of the user's choice, or with "auto" the one that suits; refuse what cannot be.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        The session, whose machines have some memory.
-    plan : {"auto", "graph-on-every-worker", "joins"}
-        The choice of the user.
-    method : Method or AutoMethod
-        What makes the sets.
-    size : Size
-        How large the input is.
-    folder : str or None
-        Where arrays would go, a path; None where there is none that this machine knows.
-    joins : bool
-        Whether joins know the method.
-    capped : bool
-        Whether neighbourhoods are to be cut, which only joins do.
-    memory : int, optional
-        Bytes of the smallest machine; by default they are asked.
+    Arrays would go to `folder`; None where there is none that this machine knows. Only joins cut neighbourhoods
+    (`capped`). `memory` is that of the smallest machine, by default what the machines say.
     """
-    choose("plan", plan, PLANS)
     only = None if joins else "the method looks at other nodes' probabilities or labels, which joins do not know"
     if plan == JOINS:
         if only is not None:
@@ -256,15 +223,7 @@ def _shown(size: int) -> str:
 
 
 def check_method(method: Any, name: str | None = None) -> Any:
-    """Return a method that Spark can run: anything that is calibrated with `fit`.
-
-    Parameters
-    ----------
-    method : Method or AutoMethod
-        The method.
-    name : str, optional
-        Its name, for the message.
-    """
+    """Return a method that Spark can run: anything that is calibrated with `fit`; a message has its name."""
     if not callable(getattr(method, "fit", None)):
         shown = type(method).__name__ if name is None else name
         raise InvalidInputError(f"`method` must be a Method, or the name of one; got {shown}")

@@ -7,23 +7,22 @@ import uuid
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from napsets.checks.names import choose
-from napsets.checks.values import check_alpha, check_count, check_progress
+from napsets.checks.values import check_alpha, check_count, check_flag, check_progress
 from napsets.errors import InvalidInputError, warn
+from napsets.files.reading import LabelsAre
 from napsets.graph import Direction
-from napsets.groups import make_groups
 from napsets.localisers import Everyone
 from napsets.localisers.decay import Decay, hop_weights
 from napsets.methods.method import Method
 from napsets.methods.method import Settings as MethodSettings
-from napsets.methods.predictors import NAPS
-from napsets.methods.table import make_method, with_groups
+from napsets.methods.table import make_method
 from napsets.scores import APS
 from napsets.spark import arrow, batches
 from napsets.spark.arrays import Arrays
@@ -32,9 +31,9 @@ from napsets.spark.graph_plan import GraphJob
 from napsets.spark.job import Job
 from napsets.spark.mapped import Folder
 from napsets.spark.places import absolute, claimed, local_path
-from napsets.spark.plans import GRAPH_PLAN, JOINS, PLANS, Plan, Size, check_method, choose_plan, joins_know
+from napsets.spark.plans import GRAPH_PLAN, JOINS, Plan, Size, check_method, choose_plan, joins_know
 from napsets.spark.session import plain_errors
-from napsets.spark.tables import LabelsAre, Result, Tables, as_tables
+from napsets.spark.tables import Result, Tables, as_tables
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
@@ -149,8 +148,10 @@ def predict_sets(
         ``effective_size``, ``alpha``, ``prediction`` and ``probability`` (the most probable label, and how probable it
         is); in no particular order.
     """
-    settings = {"score": score, "hops": hops, "decay": decay, "pool": pool, "alike": alike, "seed": seed, "by": by}
-    settings |= {"direction": direction, "allow_empty": allow_empty, "alpha": alpha}
+    settings = MethodSettings(
+        APS() if score is None else score, hops, decay, pool, alike, seed, allow_empty, alpha=alpha, by=by,
+        direction=direction,
+    )  # fmt: skip
     inputs = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     options = Options(
         alpha, directed, class_names, max_neighbourhood, checkpoint_dir, batch_size, check_progress(progress),
@@ -161,18 +162,7 @@ def predict_sets(
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """How a call runs.
-
-    Attributes
-    ----------
-    alpha, directed, class_names, max_neighbourhood, checkpoint_dir, batch_size, progress, labels_are, plan
-        As in `predict_sets`.
-    order : sequence of Column
-        Where the rows of probabilities stand in their files, if they come from some: nodes are then numbered as one
-        machine that reads those files numbers them.
-    labels_typed : bool
-        Whether labels that are text are known to be so from the type of their column, in a file that has types.
-    """
+    """How a call runs: what is not the method's, as in `predict_sets`."""
 
     alpha: float
     directed: bool = False
@@ -183,68 +173,55 @@ class Options:
     progress: Progress | None = None
     labels_are: LabelsAre = "auto"
     plan: Plan = "auto"
+    #: Where the rows of probabilities stand in their files, if they come from some: nodes are then numbered as one
+    #: machine that reads those files numbers them.
     order: Sequence[Column] = ()
+    #: Whether labels that are text are known to be so from the type of their column, in a file that has types.
     labels_typed: bool = True
 
+    def __post_init__(self) -> None:
+        check_alpha(self.alpha)
+        choose("labels_are", self.labels_are, dict.fromkeys(get_args(LabelsAre)))
+        choose("plan", self.plan, dict.fromkeys(get_args(Plan)))
+        for name in ("max_neighbourhood", "batch_size"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check_count(name, getattr(self, name), minimum=1))
+        if self.batch_size is not None and self.checkpoint_dir is None:
+            raise InvalidInputError("`batch_size` must come with `checkpoint_dir`, where batches are written; got none")
 
-def named_method(method: str | Method | None, settings: dict[str, Any], *, exact: bool) -> Any:
-    """Return a method from its name or from its settings; None leaves a setting to the method."""
-    score = APS() if settings["score"] is None else settings["score"]
+
+def named_method(method: str | Method | None, settings: MethodSettings, *, exact: bool) -> Any:
+    """Return a method as it is, or made from settings; without a name NAPS, at an exact level if that is wanted."""
     if method is None:
-        known = {name: settings[name] for name in ("hops", "seed", "allow_empty", "direction")}
-        known |= {name: settings[name] for name in ("decay", "pool", "alike") if settings[name] is not None}
-        local = NAPS(score=score, exact=exact, **known).to_method()
-        return check_method(local if settings["by"] is None else with_groups(local, make_groups(settings["by"])))
+        level = "exact" if check_flag("exact", exact) else None
+        return check_method(make_method("naps", settings, level=level))
     if exact:
         raise InvalidInputError("`exact` must be left out where a `method` is given, which says at which level")
-    if not isinstance(method, str):
-        if settings["by"] is not None:
-            raise InvalidInputError("`by` must be left out where `method` is a Method, which has its own groups")
-        return check_method(method)
-    return check_method(make_method(method, MethodSettings(**settings | {"score": score})), method)
+    if isinstance(method, str):
+        return check_method(make_method(method, settings), method)
+    if settings.by is not None:
+        raise InvalidInputError("`by` must be left out where `method` is a Method, which has its own groups")
+    return check_method(method)
 
 
 def predict(spark: SparkSession, inputs: dict[str, DataFrame | None], method: Method, options: Options) -> Result:
-    """Do what `predict_sets` does with a method; return its level, what it chose, and the plan, too.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        The session.
-    inputs : dict
-        The tables by the names that `predict_sets` has for them.
-    method : Method or AutoMethod
-        What makes the sets; see `joins_know` for those that joins can do.
-    options : Options
-        How to run it.
-    """
-    alpha, directed, labels_are, plan = options.alpha, options.directed, options.labels_are, options.plan
-    choose("labels_are", labels_are, {"auto": 1, "names": 1, "indices": 1})
-    choose("plan", plan, PLANS)
-    check_alpha(alpha)
-    check_method(method)
+    """Do what `predict_sets` does with a method; return its level, what it chose, and the plan, too."""
     tables = as_tables(
         **inputs, class_names=options.class_names, order=options.order, labels_typed=options.labels_typed
     )
-    cap = options.max_neighbourhood
-    cap = None if cap is None else check_count("max_neighbourhood", cap, minimum=1)
-    size = options.batch_size
-    size = None if size is None else check_count("batch_size", size, minimum=1)
-    checkpoint_dir = options.checkpoint_dir
-    if size is not None and checkpoint_dir is None:
-        raise InvalidInputError("`batch_size` must come with `checkpoint_dir`, where batches are written; got none")
+    checkpoint_dir, size, capped = options.checkpoint_dir, options.batch_size, options.max_neighbourhood is not None
     place = None if checkpoint_dir is None else absolute(spark, checkpoint_dir)
     folder = None if place is None else local_path(place)
     with plain_errors():
-        joins, capped = joins_know(method), cap is not None
+        joins = joins_know(method)
         # Without a place to keep anything, these tables are not needed again.
-        lazy = place is None and (plan == JOINS or capped)
+        lazy = place is None and (options.plan == JOINS or capped)
         contents = {} if lazy else _contents(inputs, tables, ordered=not joins, hashed=place is not None)
-        rows = _size(contents, tables, directed, _direction(method))
-        choice = choose_plan(spark, plan, method, rows, folder=folder, joins=joins, capped=capped)
+        rows = _size(contents, tables, options.directed, _direction(method))
+        choice = choose_plan(spark, options.plan, method, rows, folder=folder, joins=joins, capped=capped)
     logging.getLogger("napsets").info("%s", choice)
     if choice.plan == JOINS:
-        job = _job(spark, tables, method, alpha, labels_are, directed, cap)
+        job = _job(spark, tables, method, options)
         if checkpoint_dir is None:
             return job.run(spark)
         checkpoints = Checkpoints(spark, checkpoint_dir, job.fingerprint(contents, size))
@@ -255,19 +232,17 @@ def predict(spark: SparkSession, inputs: dict[str, DataFrame | None], method: Me
     if temporary:
         path = f"{spark.sparkContext._temp_dir}/napsets-{uuid.uuid4().hex[:16]}"
     else:
-        settings = {"plan": GRAPH_PLAN, "method": method, "alpha": alpha, "classes": tables.class_names}
-        settings |= {"labels are": labels_are, "directed": directed}
+        settings = {"plan": GRAPH_PLAN, "method": method, "alpha": options.alpha, "classes": tables.class_names}
+        settings |= {"labels are": options.labels_are, "directed": options.directed}
         settings |= {"batch size": size, "integers": tables.integer_labels}
         path = f"{folder}/napsets-{fingerprint_of(contents, settings)}"
-    arrays = Arrays(spark, tables, Folder(path), choice.route, directed, labels_are, ordered=not joins)
+    arrays = Arrays(spark, tables, Folder(path), choice.route, options.directed, options.labels_are, ordered=not joins)
     with nullcontext() if temporary else claimed(spark, path, _ALREADY.format(path)):
-        result = GraphJob(arrays, method, alpha, size, options.progress).run()
+        result = GraphJob(arrays, method, options.alpha, size, options.progress).run()
     return replace(result, class_names=tables.class_names)
 
 
-def _job(
-    spark: SparkSession, tables: Tables, method: Method, alpha: float, labels_are: str, directed: bool, cap: int | None
-) -> Job:
+def _job(spark: SparkSession, tables: Tables, method: Method, options: Options) -> Job:
     """Return the job of joins."""
     if str(spark.conf.get("spark.sql.adaptive.enabled", "true")).lower() != "true":
         warn("spark.sql.adaptive.enabled is off; it evens out skewed tasks")
@@ -275,25 +250,26 @@ def _job(
         tables = replace(tables, nodes=tables.nodes.distinct())
     localiser: Any = method.localiser
     everyone = isinstance(localiser, Everyone)
-    direction = _direction(method) if directed else "out"
+    direction = _direction(method) if options.directed else "out"
     if direction == "in":  # hops against the edges are hops along turned ones
         turned = tables.edges.select(sf.col("target").alias("source"), sf.col("source").alias("target"))
         tables = replace(tables, edges=turned)
     settings = arrow.SparkSettings(
         weights=np.empty(0) if everyone else hop_weights(localiser.decay, localiser.hops),
         score=method.score,
-        alpha=check_alpha(alpha),
+        alpha=options.alpha,
         seed=method.seed,
         allow_empty=method.allow_empty,
         class_names=tables.class_names,
-        labels_are=labels_are,
+        labels_are=options.labels_are,
         integer_labels=tables.integer_labels,
         pool=0.0 if everyone else localiser.pool,
         alike=0.0 if everyone else localiser.alike,
         everyone=everyone,
         level=method.level,
     )
-    return Job(tables, settings, directed and direction != "both", cap, reverse=direction == "in")
+    directed = options.directed and direction != "both"
+    return Job(tables, settings, directed, options.max_neighbourhood, reverse=direction == "in")
 
 
 def _direction(method: Any) -> Direction:

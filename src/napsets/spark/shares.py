@@ -34,40 +34,19 @@ from napsets.spark.numbering import node_ids
 
 @dataclass(frozen=True, eq=False)
 class CalibrationTask:
-    """What is to be calibrated, on which files.
-
-    Attributes
-    ----------
-    store : Folder
-        The arrays.
-    method : Method or AutoMethod
-        Anything with a method `fit` that takes `CalibrationData`.
-    directed : bool
-        Whether edges go one way.
-    known : int
-        Nodes with probabilities: they come first.
-    labels, targets : tuple of (str, list of int) or None
-        The folder and the parts of the labels, and of the nodes to predict; None stands for all without a label.
-    alpha : float
-        The error rate.
-    threads : int or None
-        Threads to use; None for all cores.
-    kernels : str or None
-        Where compiled kernels are kept, where that is not each machine's own affair.
-    prefix : str
-        What the files of the calibrated method start with.
-    """
+    """What is to be calibrated, on which files."""
 
     store: Folder
     method: Any
     directed: bool
-    known: int
+    known: int  # nodes with probabilities: they come first
+    #: The folder and the parts of the labels, and of the nodes to predict; None stands for all without a label.
     labels: tuple[str, list[int]]
     targets: tuple[str, list[int]] | None
     alpha: float
-    threads: int | None
-    kernels: str | None
-    prefix: str
+    threads: int | None  # None for all cores
+    kernels: str | None  # where compiled kernels are kept, where that is not each machine's own affair
+    prefix: str  # what the files of the calibrated method start with
 
 
 @dataclass(frozen=True)
@@ -88,31 +67,11 @@ class CalibrationResult:
 
 @dataclass(frozen=True)
 class PredictionTask:
-    """What the predicting tasks need to know in addition to the calibrated method.
-
-    Attributes
-    ----------
-    store : Folder
-        The arrays.
-    folder : str
-        Where the sets go; where Spark carries the arrays, what it calls their folder.
-    size : int
-        Nodes of a share.
-    alpha : float
-        The error rate.
-    class_names : tuple of str
-        The classes.
-    integer_labels : bool
-        Whether labels are integers in the sets.
-    threads : int
-        Threads of a task.
-    kernels : str or None
-        As in `CalibrationTask`.
-    """
+    """What the predicting tasks need to know in addition to the calibrated method."""
 
     store: Folder
-    folder: str
-    size: int
+    folder: str  # where the sets go; where Spark carries the arrays, what it calls their folder
+    size: int  # nodes of a share
     alpha: float
     class_names: tuple[str, ...]
     integer_labels: bool

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -19,8 +18,6 @@ from pyspark.sql import types as st
 from napsets.errors import InvalidInputError
 from napsets.files.ids import CANONICAL_INTEGER
 from napsets.predictions import SetsSummary
-
-LabelsAre = Literal["auto", "names", "indices"]
 
 #: A whole number with a decimal point, as pandas writes integers that have gaps.
 _WHOLE_NUMBER = r"^(-?(?:0|[1-9][0-9]*))\.0*$"
@@ -32,39 +29,18 @@ _NUMBERS = (*_INTEGERS, st.FloatType, st.DoubleType, st.DecimalType)
 
 @dataclass(frozen=True)
 class Tables:
-    """The input in one shape; all ids are of one type.
+    """The input in one shape; all ids are of one type."""
 
-    Attributes
-    ----------
-    edges : DataFrame
-        ``source``, ``target``.
-    probabilities : DataFrame
-        ``node``, ``probabilities`` (an array of one number per class); one row per node.
-    labels : DataFrame
-        ``node``, ``label`` (text: a class's name or number); known labels only, one row per node.
-    nodes : DataFrame
-        ``node``; where `may_be_labelled`, one may stand there twice.
-    class_names : tuple of str
-        Names of the classes, in the order of the probabilities.
-    id_type : str
-        ``bigint`` or ``string``.
-    may_be_labelled : bool
-        Whether some of the nodes may have a known label.
-    integer_labels : bool
-        Whether labels are integers, as they then are in the sets.
-    rows, known : DataFrame
-        Probabilities and known labels before anyone has looked whether a node has two rows. The rows may have further
-        columns, which say in which order they are.
-    """
-
-    edges: DataFrame
-    probabilities: DataFrame
-    labels: DataFrame
-    nodes: DataFrame
+    edges: DataFrame  # source, target
+    probabilities: DataFrame  # node, probabilities (an array of one number per class); one row per node
+    labels: DataFrame  # node, label (text: a class's name or number); known labels only, one row per node
+    nodes: DataFrame  # node; where some may be labelled, one may stand there twice
     class_names: tuple[str, ...]
-    id_type: str
+    id_type: str  # bigint or string
     may_be_labelled: bool
-    integer_labels: bool
+    integer_labels: bool  # whether labels are integers, as they then are in the sets
+    #: Probabilities and known labels before anyone has looked whether a node has two rows. The rows may have further
+    #: columns, which say in which order they are.
     rows: DataFrame
     known: DataFrame
 
@@ -261,37 +237,18 @@ def sets_columns(tables: Tables) -> str:
 
 @dataclass(frozen=True)
 class Result:
-    """What a job gives.
-
-    Attributes
-    ----------
-    sets : DataFrame
-        The sets, a plan.
-    level : float or None
-        The level at which an exact method takes its thresholds: infinite where there are too few labels for it, None
-        for a nominal one.
-    plan : str
-        Which plan was followed.
-    choice : str or None
-        What a method that chooses has chosen, and why.
-    files : tuple of str
-        The files that hold the sets already, if they are on this machine.
-    nodes, labelled : int or None
-        How many rows of probabilities and known labels there are, where they were counted on the way.
-    summary : SetsSummary or None
-        The sets in numbers, where they are made already.
-    class_names : tuple of str
-        The classes.
-    """
+    """What a job gives; the sets are a plan."""
 
     sets: DataFrame
+    #: At which an exact method takes its thresholds: infinite where there are too few labels for it.
     level: float | None = None
     plan: str = "joins"
-    choice: str | None = None
-    files: tuple[str, ...] = ()
+    choice: str | None = None  # of a method that chooses, and why
+    files: tuple[str, ...] = ()  # those that hold the sets already, if they are on this machine
+    #: How many rows of probabilities and known labels there are, where they were counted on the way.
     nodes: int | None = None
     labelled: int | None = None
-    summary: SetsSummary | None = None
+    summary: SetsSummary | None = None  # where the sets are made already
     class_names: tuple[str, ...] = ()
 
 

@@ -29,21 +29,11 @@ Keep = Callable[[DataFrame, str], DataFrame]
 
 @dataclass(frozen=True)
 class EdgeTables:
-    """The graph, with what a walk needs on arrival.
+    """The graph, with what a walk needs on arrival."""
 
-    Attributes
-    ----------
-    degrees : DataFrame
-        ``node``, ``degree``.
-    through : DataFrame
-        For the hops before the last: ``node``, ``part``, ``entries`` of (neighbour, degree, score).
-    last : DataFrame
-        For the last hop, to which only calibration nodes matter: ``entries`` of (neighbour, score), those alone.
-    """
-
-    degrees: DataFrame
-    through: DataFrame
-    last: DataFrame
+    degrees: DataFrame  # node, degree
+    through: DataFrame  # for the hops before the last: node, part, entries of (neighbour, degree, score)
+    last: DataFrame  # for the last hop, where only calibration nodes matter: entries of (neighbour, score)
 
 
 def _as_it_is(table: DataFrame, name: str) -> DataFrame:
@@ -113,18 +103,10 @@ def _calibrated(packed: DataFrame) -> DataFrame:
 
 @dataclass(frozen=True)
 class WalkedPairs:
-    """The calibration nodes that a walk has reached.
+    """The calibration nodes that a walk has reached."""
 
-    Attributes
-    ----------
-    pairs : DataFrame
-        ``target``, ``hop``, ``score``: one row for each calibration node near a target.
-    caps : DataFrame or None
-        ``target``, ``capped_at``: the hop at which a target's neighbourhood was cut, where it was.
-    """
-
-    pairs: DataFrame
-    caps: DataFrame | None
+    pairs: DataFrame  # target, hop, score: one row for each calibration node near a target
+    caps: DataFrame | None  # target, capped_at: the hop at which a target's neighbourhood was cut, where it was
 
 
 @dataclass
