@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,15 +27,6 @@ from napsets.scores import RowScore
 from napsets.spark.masses import AllScores, NearScores, Split, WeightedScores, signed_words
 
 Batches = Iterator[pa.RecordBatch]
-
-
-class Shared(Protocol):
-    """What is sent to each worker once, such as a broadcast of Spark's."""
-
-    @property
-    def value(self) -> Any:
-        """The thing itself."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +90,12 @@ def keys(batches: Batches, seed: int) -> Batches:
             yield pa.RecordBatch.from_arrays([column, drawn], ["node", "key"])
 
 
-def thresholds(batches: Batches, settings: SparkSettings, everyone: Shared | None = None) -> Batches:
+def thresholds(batches: Batches, settings: SparkSettings, everyone: Any = None) -> Batches:
     """Turn (target, hop, score [, predicted]), where a target's rows stand together, into one row per target.
 
     A target's rows may run over any number of batches; they are held until the next target begins. One of them may
     be about the target itself, at hop 0: its own score if it is a reference node, and what is predicted for it.
+    `everyone` is a broadcast of `AllScores`, where those count that are not near.
     """
     known = None if everyone is None else everyone.value
     level = _fitted(settings, known)
@@ -125,7 +117,7 @@ def thresholds(batches: Batches, settings: SparkSettings, everyone: Shared | Non
         yield pa.RecordBatch.from_arrays(columns, ["node", "threshold", "support", "effective_size"])
 
 
-def ranks(batches: Batches, settings: SparkSettings, everyone: Shared | None = None) -> Batches:
+def ranks(batches: Batches, settings: SparkSettings, everyone: Any = None) -> Batches:
     """Turn the same rows of held-out nodes, with their scores at their labels at hop 0, into (share, score)."""
     known = None if everyone is None else everyone.value
     for table in _whole_targets(batches):

@@ -22,7 +22,7 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from napsets.errors import InvalidInputError, warn
+from napsets.errors import warn
 from napsets.localisers import Hops
 from napsets.localisers.decay import hop_weights
 from napsets.spark.session import plain_errors
@@ -134,16 +134,13 @@ def in_batches(
 ) -> DataFrame:
     """Do `work` on the targets batch by batch; return all that was written, as one table."""
     place = sf.floor(_shuffled(targets, "batch") * batches).cast("int")
-    paths, schema = [], None
+    paths = []
     for i in range(batches):
         done = checkpoints.write(work(targets.where(place == i)), f"{name}-{i:05d}")
         paths.append(literally(f"{checkpoints.path}/{name}-{i:05d}"))
-        schema = done.schema
         if progress is not None:
             progress(i + 1, batches)
-    if schema is None:
-        raise InvalidInputError(f"`batches` must be at least 1; got {batches}")
-    return checkpoints.spark.read.schema(schema).parquet(*paths)
+    return checkpoints.spark.read.schema(done.schema).parquet(*paths)
 
 
 def report_caps(table: DataFrame, count: int, cap: int) -> None:

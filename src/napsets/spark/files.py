@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -37,7 +39,7 @@ from napsets.predictions import SetsSummary
 from napsets.scores import APS
 from napsets.scores.base import score_name
 from napsets.spark.batches import literally
-from napsets.spark.places import UNREADABLE, absolute, beside, check_early, check_target, local_path, write_text
+from napsets.spark.places import absolute, beside, check_early, check_target, local_path, write_text
 from napsets.spark.plans import Plan
 from napsets.spark.predict import Options, named_method, predict
 from napsets.spark.session import plain_errors, start_session
@@ -124,6 +126,7 @@ def predict_files(
         What was written, in numbers.
     """
     choose("ids", ids, dict.fromkeys(get_args(IdKind)))
+    # The folder for checkpoints, next to the output, is only known once Spark runs.
     options = Options(
         alpha, directed, None, max_neighbourhood, output, batch_size, check_progress(progress), labels_are, plan
     )
@@ -265,7 +268,7 @@ def _read(spark: SparkSession, name: str, path: str) -> DataFrame:
         # CSV has no types: ids and names stay text, so that 007 stays 007; everything else is a probability.
         # A quote within quotes is doubled, and nothing but an empty cell is missing, as on one machine.
         table = spark.read.option("header", True).option("escape", '"').csv(path)
-    except UNREADABLE as error:
+    except (AnalysisException, Py4JJavaError) as error:  # there is no table, or a damaged one
         # The last cause is the one that names what is wrong; before it come Spark's own layers.
         causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
         reason = causes[-1].partition("Exception: ")[2] if causes else str(error).splitlines()[0]

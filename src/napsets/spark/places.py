@@ -8,23 +8,17 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from napsets.errors import InvalidInputError, arrow
+from napsets.errors import InvalidInputError
 from napsets.files.formats import SIDECAR
 from napsets.files.places import STALE, check_apart, check_output, draft_mark, is_abandoned, note_written
-from napsets.files.prediction_columns import SETS
 from napsets.spark.batches import file_system, hadoop_path
-
-#: What Spark raises where there is no table, or one that is damaged.
-UNREADABLE = (AnalysisException, Py4JJavaError)
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
@@ -75,7 +69,7 @@ def check_target(spark: SparkSession, target: str, inputs: Iterable[str | None])
             raise InvalidInputError(f"`output` must be a directory of Parquet; {target} is a file")
         return
     entries = [(status.getPath().getName(), status.isDirectory()) for status in system.listStatus(path)]
-    _refuse_foreign(target, entries, lambda part: spark.read.parquet(f"{path}/{part}").columns)
+    _refuse_foreign(target, entries)
 
 
 #: Settings by which a path without an address is on another file system than that of this machine.
@@ -92,37 +86,21 @@ def check_early(output: str, *, configured: bool = False) -> None:
     elsewhere = configured or SparkSession.getActiveSession() is not None or not _ELSEWHERE.isdisjoint(os.environ)
     folder = Path(output)
     if not elsewhere and not _ADDRESS.match(output) and folder.is_dir():
-        entries = sorted((entry.name, entry.is_dir()) for entry in os.scandir(folder))
-        _refuse_foreign(output, entries, lambda part: arrow().parquet.read_schema(folder / part).names)
+        _refuse_foreign(output, sorted((entry.name, entry.is_dir()) for entry in os.scandir(folder)))
 
 
-def _refuse_foreign(target: str, entries: list[tuple[str, bool]], columns_of: Callable[[str], list[str]]) -> None:
-    foreign = _foreign(entries, columns_of)
-    if foreign:
-        raise InvalidInputError(
-            f"`output` must be a new directory, or one that napsets wrote, which is replaced; {target} holds {foreign}"
-            f". Name another, or remove it yourself."
-        )
-
-
-def _foreign(entries: list[tuple[str, bool]], columns_of: Callable[[str], list[str]]) -> str | None:
-    """Return what among a folder's entries is not ours, None where all of it is (or where there is nothing)."""
-    for name, is_folder in entries:
-        if is_folder or not _OURS.fullmatch(name):
-            return f"{name!r}, which it did not write"
+def _refuse_foreign(target: str, entries: list[tuple[str, bool]]) -> None:
+    """Refuse a folder that holds what a run of ours does not write, or that lacks our mark."""
     names = [name for name, _ in entries]
-    parts = sorted(name for name in names if name.startswith("part-"))
-    if SIDECAR in names or not names:
-        return None
-    # Without our own mark, the rows must show it: an earlier version wrote none.
-    if "_SUCCESS" not in names or not parts:
-        return f"{names[0]!r}, and nothing that says what it is"
-    try:
-        columns = columns_of(parts[0])
-    except (*UNREADABLE, arrow().ArrowException):
-        return f"{parts[0]!r}, which is no Parquet"
-    ours = tuple(columns[: len(SETS.required)]) == SETS.required
-    return None if ours else f"a table with the columns {', '.join(columns[:8])}"
+    foreign = [name for name, is_folder in entries if is_folder or not _OURS.fullmatch(name)]
+    if foreign or (names and SIDECAR not in names):
+        what = (
+            f"{foreign[0]!r}, which it did not write" if foreign else f"{names[0]!r}, and nothing that says what it is"
+        )
+        raise InvalidInputError(
+            f"`output` must be a new directory, or one that napsets wrote, which is replaced; {target} holds {what}. "
+            f"Name another, or remove it yourself."
+        )
 
 
 def _matching(spark: SparkSession, path: str) -> list[str]:
