@@ -209,7 +209,7 @@ def test_a_folder_that_is_not_there_yet_is_made_for_a_report_too(run, tmp_path):
 def test_a_folder_that_spark_may_not_replace_is_refused_before_spark_starts(
     run, world, tmp_path, monkeypatch, name, message
 ):
-    places = pytest.importorskip("napsets.spark.places")
+    places = pytest.importorskip("napsets.spark.session")
     monkeypatch.setattr("napsets.spark.predict_files", lambda **options: pytest.fail("Spark was started"))
     monkeypatch.setattr(places.SparkSession, "getActiveSession", lambda: None)
     for variable in ("HADOOP_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME"):

@@ -198,14 +198,14 @@ class Stubborn:
 def test_an_old_result_stays_where_the_new_one_cannot_be_put(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from napsets.spark import places
+    from napsets.spark import session
 
-    real = places.file_system
-    monkeypatch.setattr(places, "file_system", lambda *arguments: Stubborn(real(*arguments)))
+    real = session.file_system
+    monkeypatch.setattr(session, "file_system", lambda *arguments: Stubborn(real(*arguments)))
     output = tmp_path / "sets.parquet"
     output.mkdir()
     (output / "old").touch()
-    with pytest.raises(OSError, match="could not rename"), places.beside(spark, str(output)) as (_, written):
+    with pytest.raises(OSError, match="could not rename"), session.beside(spark, str(output)) as (_, written):
         Path(written.removeprefix("file:")).mkdir()
     assert [path.name for path in tmp_path.iterdir()] == ["sets.parquet"]
     assert (output / "old").exists()

@@ -179,7 +179,7 @@ def test_a_bare_name_lies_where_the_process_is(
 
 
 def test_addresses_stay_what_they_are_and_local_ones_become_paths(spark: Any, tmp_path: Path) -> None:
-    from napsets.spark.places import absolute, local_path
+    from napsets.spark.session import absolute, local_path
 
     assert absolute(spark, f"file://{tmp_path}/x/") == absolute(spark, f"file:{tmp_path}/x") == f"{tmp_path}/x"
     assert absolute(spark, f"{tmp_path}/a b:c/") == f"{tmp_path}/a b:c"
@@ -196,7 +196,7 @@ def test_addresses_stay_what_they_are_and_local_ones_become_paths(spark: Any, tm
     ],
 )
 def test_addresses_are_kept_apart_too(path: str, message: str) -> None:
-    from napsets.spark.places import _check_addresses
+    from napsets.spark.session import _check_addresses
 
     with pytest.raises(ns.InvalidInputError, match=message):
         _check_addresses("hdfs://h/out", [path])
@@ -259,7 +259,7 @@ def test_of_two_jobs_with_one_output_one_is_refused_and_the_other_is_unharmed(
 
 
 def test_of_two_jobs_that_do_the_same_in_one_folder_one_is_refused(spark: Any, tmp_path: Path) -> None:
-    from napsets.spark.places import claimed
+    from napsets.spark.session import claimed
 
     folder = str(tmp_path / "work")
     with (
@@ -286,12 +286,12 @@ def test_groups_are_those_of_one_machine_and_are_written_down(spark: Any, world:
 
 
 def test_a_result_that_a_killed_run_had_put_aside_comes_back(spark: Any, tmp_path: Path) -> None:
-    from napsets.spark import places
+    from napsets.spark import session
 
     old = tmp_path / f".sets.parquet.{dead_mark()}.old"
     old.mkdir()
     (old / "part-0.parquet").write_text("the former result")
-    with pytest.raises(KeyError), places.beside(spark, str(tmp_path / "sets.parquet")):
+    with pytest.raises(KeyError), session.beside(spark, str(tmp_path / "sets.parquet")):
         raise KeyError
     assert os.listdir(tmp_path) == ["sets.parquet"]
     assert (tmp_path / "sets.parquet" / "part-0.parquet").read_text() == "the former result"

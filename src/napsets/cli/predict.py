@@ -286,7 +286,7 @@ def _predict_on_spark(
         raise typer.BadParameter(f"joins do not support {options.name}; leave out this option", param_hint="--plan")
     with wrong_use("--output"):
         check_apart(target)
-        import_module("napsets.spark.places").check_early(str(target))
+        import_module("napsets.spark.session").check_early(str(target))
     with run.steps() as steps, unwinding():
         steps.stage("making sets on Spark")
         summary = predict_files(

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from napsets.datasets.amazon import amazon_predictions
 from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset, from_pyg, random_split, to_pyg
-from napsets.datasets.files import from_files
-from napsets.datasets.graphsaint import read_graphsaint
+from napsets.datasets.files import from_files, read_graphsaint
 from napsets.datasets.registry import DATASETS, DatasetEntry, load, read_collected
 from napsets.datasets.synthetic import dcsbm, dcsbm_graph, sbm, sbm_graph
 

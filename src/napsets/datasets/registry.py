@@ -25,7 +25,7 @@ from napsets.checks.names import choose
 from napsets.checks.values import check_flag, check_path, check_seed
 from napsets.datasets.amazon import amazon_computers
 from napsets.datasets.dataset import NodeDataset, random_split
-from napsets.datasets.graphsaint import flickr, reddit2
+from napsets.datasets.files import flickr, reddit2
 from napsets.datasets.synthetic import dcsbm, sbm
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.places import reading

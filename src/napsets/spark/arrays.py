@@ -24,9 +24,9 @@ from pyspark.sql import functions as sf
 
 from napsets.errors import InvalidInputError
 from napsets.spark import arrow, numbering
-from napsets.spark.batches import literally
 from napsets.spark.mapped import Folder, offsets_of
 from napsets.spark.numbering import NumberedPart, RowsPart
+from napsets.spark.session import literally
 from napsets.spark.tables import Tables, with_kinds
 
 #: Entries of the graph that one task sorts: a few hundred megabytes while it does.

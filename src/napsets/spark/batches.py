@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -25,7 +24,7 @@ from pyspark.sql import functions as sf
 from napsets.errors import warn
 from napsets.localisers import Hops
 from napsets.localisers.decay import hop_weights
-from napsets.spark.session import plain_errors
+from napsets.spark.session import file_system, hadoop_path, literally, plain_errors
 from napsets.spark.tables import named
 from napsets.spark.walk import Walker
 from napsets.version import __version__
@@ -71,22 +70,6 @@ class Checkpoints:
         row = self.spark.read.schema(schema).parquet(literally(f"{self.path}/{name}")).first()
         assert row is not None
         return tuple(row)
-
-
-def hadoop_path(spark: SparkSession, path: str) -> Any:
-    """Return a path as Hadoop has it: local, or an address such as ``hdfs://``."""
-    jvm: Any = spark.sparkContext._jvm
-    return jvm.org.apache.hadoop.fs.Path(path)
-
-
-def literally(path: str) -> str:
-    """Return a path as Spark's readers need it, for which brackets and stars are patterns."""
-    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
-
-
-def file_system(spark: SparkSession, path: Any) -> Any:
-    """Return the file system that a path of Hadoop's lies on."""
-    return path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
 
 
 def sampled_cost(walker: Walker, targets: DataFrame, count: int, last_share: float) -> float:

@@ -38,11 +38,19 @@ from napsets.methods.table import METHODS, make_method
 from napsets.predictions import SetsSummary
 from napsets.scores import APS
 from napsets.scores.base import score_name
-from napsets.spark.batches import literally
-from napsets.spark.places import absolute, beside, check_early, check_target, local_path, write_text
 from napsets.spark.plans import Plan
 from napsets.spark.predict import Options, named_method, predict
-from napsets.spark.session import plain_errors, start_session
+from napsets.spark.session import (
+    absolute,
+    beside,
+    check_early,
+    check_target,
+    literally,
+    local_path,
+    plain_errors,
+    start_session,
+    write_text,
+)
 from napsets.spark.tables import Result, as_tables, named
 
 if TYPE_CHECKING:

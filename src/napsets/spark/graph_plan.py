@@ -25,9 +25,8 @@ from pyspark.sql import DataFrame
 from napsets.predictions import SetsSummary
 from napsets.spark import shares
 from napsets.spark.arrays import Arrays, Numbered, is_local
-from napsets.spark.batches import literally
 from napsets.spark.plans import GRAPH_PLAN
-from napsets.spark.session import plain_errors
+from napsets.spark.session import literally, plain_errors
 from napsets.spark.shares import CalibrationResult, CalibrationTask, PredictionTask
 from napsets.spark.tables import Result, sets_columns, with_level
 

@@ -63,16 +63,8 @@ class Job:
         """Name all that the thresholds, and how they are cut into batches, depend on."""
         tables = {name: table for name, table in contents.items() if name != "edges" or self._walks}
         settings = {
-            "weights": self.settings.weights.tolist(),
-            "pool": self.settings.pool,
-            "alike": self.settings.alike,
-            "everyone": self.settings.everyone,
-            "level": self.settings.level,
-            "score": self.settings.score,
-            "alpha": self.settings.alpha,
-            "seed": self.settings.seed,
-            "classes": self.settings.class_names,
-            "labels are": self.settings.labels_are,
+            # Thresholds do not depend on how the sets are written.
+            "settings": replace(self.settings, allow_empty=True, integer_labels=False),
             "directed": self.directed,
             "reverse": self.reverse,
             "cap": self.cap,
@@ -104,7 +96,7 @@ class Job:
         if self.settings.everyone and not self.tables.may_be_labelled:
             steps.finish()
             return job._result(job.sets(job.one_threshold(), targets))
-        chosen = steps.thresholds(job, walker, targets)
+        chosen = steps.all(partial(job.thresholds, walker), targets, "batch")
         if self.cap is not None and checkpoints is not None and walker is not None:
             report_caps(chosen, steps.count, self.cap)
         return job._result(job.sets(chosen, targets))
@@ -309,22 +301,19 @@ class _Steps:
             return None
 
         def make() -> tuple[Any, ...]:
-            ranks = self._all(partial(job.ranks, walker), job.apart(), "level")
+            ranks = self.all(partial(job.ranks, walker), job.apart(), "level")
             return tuple(_nth(ranks, ["share", "score"], place))[:2]
 
         row = make() if self.checkpoints is None else self.checkpoints.row("rank", "share double, score double", make)
         return Rank(*row)
-
-    def thresholds(self, job: Job, walker: Walker | None, targets: DataFrame) -> DataFrame:
-        """Return the thresholds of the targets."""
-        return self._all(partial(job.thresholds, walker), targets, "batch")
 
     def finish(self) -> None:
         """Say that all is done, where it was done at once."""
         if self.progress is not None:
             self.progress(sum(self.numbers.values()), sum(self.numbers.values()))
 
-    def _all(self, work: Callable[[DataFrame], DataFrame], targets: DataFrame, kind: str) -> DataFrame:
+    def all(self, work: Callable[[DataFrame], DataFrame], targets: DataFrame, kind: str) -> DataFrame:
+        """Do some work on all targets."""
         if self.checkpoints is None:
             return work(targets)
         before, total = self.numbers["level"] if kind == "batch" else 0, sum(self.numbers.values())

@@ -30,9 +30,8 @@ from napsets.spark.batches import Checkpoints, Content, fingerprint_of
 from napsets.spark.graph_plan import GraphJob
 from napsets.spark.job import Job
 from napsets.spark.mapped import Folder
-from napsets.spark.places import absolute, claimed, local_path
 from napsets.spark.plans import GRAPH_PLAN, JOINS, Plan, Size, check_method, choose_plan, joins_know
-from napsets.spark.session import plain_errors
+from napsets.spark.session import absolute, claimed, local_path, plain_errors
 from napsets.spark.tables import Result, Tables, as_tables
 
 if TYPE_CHECKING:

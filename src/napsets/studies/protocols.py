@@ -26,7 +26,7 @@ import numpy as np
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray, sealed
 from napsets.checks.names import choose
 from napsets.datasets import NodeDataset, dcsbm_graph, load, random_split
-from napsets.datasets.graphsaint import RAW_FILES
+from napsets.datasets.files import RAW_FILES
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import neighbourhood_partition
 from napsets.files.predictions import NodePredictions
