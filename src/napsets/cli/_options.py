@@ -134,9 +134,7 @@ FormatOption = Annotated[
     ),
 ]
 
-#: What each task predicts, and which options on reading its files have a meaning for it.
-_PREDICTIONS: dict[str, type[Prediction]] = {"classification": PredictionSets, "regression": PredictionIntervals}
-
+#: Which options on reading files have a meaning for what is predicted.
 _READ_FOR: dict[type[Prediction], tuple[str, ...]] = {
     PredictionSets: ("ids", "labels_are", "skip_unknown", "logits"),
     PredictionIntervals: ("ids", "skip_unknown"),
@@ -170,7 +168,7 @@ class ReadingOptions:
     @property
     def prediction(self) -> type[Prediction]:
         """What is to be predicted."""
-        return _PREDICTIONS[self.task]
+        return PredictionSets if self.task == "classification" else PredictionIntervals
 
     def refuse(self, unused: dict[str, bool], *, works: str = "works without", elsewhere: bool = False) -> None:
         """Refuse options that only the usual task has: any that was given, of ``{flag: whether it was}``."""

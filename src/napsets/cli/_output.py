@@ -67,7 +67,7 @@ def check_standard_output(inputs: Iterable[Path]) -> None:
 def writable_file(path: Path, suffixes: Iterable[str], *, flag: str = "--output") -> Path:
     """Return the file to write if it may be, and otherwise call it wrong use before any work is done."""
     with wrong_use(flag):
-        return check_output(path, suffixes=suffixes, name=_argument(flag))
+        return check_output(path, suffixes=suffixes, name=flag.removeprefix("--"))
 
 
 def writable_folder(path: Path, *, flag: str = "--output") -> Path:
@@ -75,12 +75,8 @@ def writable_folder(path: Path, *, flag: str = "--output") -> Path:
     if os.path.exists(os.path.realpath(path)) and not os.path.isdir(os.path.realpath(path)):
         raise typer.BadParameter(f"must be a folder; {path} is a file", param_hint=flag)
     with wrong_use(flag):
-        check_output(path / "any", name=_argument(flag))
+        check_output(path / "any", name=flag.removeprefix("--"))
     return path
-
-
-def _argument(flag: str) -> str:
-    return flag.removeprefix("--")
 
 
 @contextmanager

@@ -21,6 +21,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from napsets.checks.text import visible
@@ -36,18 +37,8 @@ class Interrupted(KeyboardInterrupt):
     """The process was asked to end."""
 
 
-class _Run:
-    """What the handler has to know: it is called at any moment, with nothing but this."""
-
-    def __init__(self) -> None:
-        self.command = "napsets"
-        self.written: Sequence[Path] = ()
-        self.discard: Callable[[], list[Path]] = list
-        self.unwinding = False
-        self.stopped: int | None = None
-
-
-_run = _Run()
+#: What the handler has to know of the run: it is called at any moment, with nothing but this.
+_run: Any = SimpleNamespace(command="napsets", written=(), discard=list, unwinding=False, stopped=None)
 
 
 def listen() -> None:
@@ -87,7 +78,8 @@ def stopped() -> int | None:
 
     A library that is interrupted so may raise something else.
     """
-    return _run.stopped
+    code: int | None = _run.stopped
+    return code
 
 
 def whole(written: Sequence[Path]) -> str:
