@@ -11,7 +11,7 @@ pytest.importorskip("torch_geometric")
 import torch
 
 import napsets as ns
-from napsets.gnn.goals import QuantileGoal, make_goal
+from napsets.gnn.trainer import QuantileGoal, make_goal
 
 pytestmark = pytest.mark.gnn
 

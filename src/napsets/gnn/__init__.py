@@ -15,9 +15,8 @@ except ImportError as _error:
     raise MissingDependencyError(_error.name or "torch", "gnn") from _error
 
 from napsets.gnn.bridge import predict_sets, probabilities_of
-from napsets.gnn.goals import PRESETS, NodeQuantiles, Settings, settings_for
-from napsets.gnn.models import MODELS, build_model
-from napsets.gnn.training import TrainedModel, fit, predict, train
+from napsets.gnn.models import MODELS, PRESETS, Settings, build_model, settings_for
+from napsets.gnn.training import NodeQuantiles, TrainedModel, fit, predict, train
 
 __all__ = [
     "MODELS",

@@ -18,8 +18,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from napsets.gnn.goals import Settings
-from napsets.gnn.models import Stack
+from napsets.gnn.models import Settings, Stack
 from napsets.graph import Graph
 from napsets.kernels.sampling import dense_rows, neighbours, shadow, with_self_loops
 

@@ -1,4 +1,7 @@
-"""The training loop (seeded, inductive, stopped early, resumable), and the logits of every node of a graph.
+"""The training loop (seeded, inductive, stopped early, resumable), its goals, and the logits of every node of a graph.
+
+A goal says how many numbers the model gives for a node, what the truth is, what the model loses by its answers, and by
+which merit weights are kept.
 
 Every epoch starts from a random state that is a function of (seed, epoch), so a run that was killed and resumed draws
 what it would have drawn. A checkpoint has all that a run needs to go on, and is written whole after every epoch.
@@ -10,7 +13,7 @@ import copy
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +24,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from napsets.checks.values import check_list
+from napsets.datasets.dataset import NodeDataset
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.places import reading, replacing
 from napsets.gnn.batches import (
@@ -33,8 +38,7 @@ from napsets.gnn.batches import (
     make_sampler,
     prefetch,
 )
-from napsets.gnn.goals import Goal, LabelGoal, Settings
-from napsets.gnn.models import GCN, SageMean, Stack
+from napsets.gnn.models import GCN, SageMean, Settings, Stack
 from napsets.graph import Graph
 
 if TYPE_CHECKING:
@@ -131,6 +135,107 @@ def _transformed(model: GCN, features: FeatureTable) -> tuple[GCN, FeatureTable]
     return rest, FeatureTable(first.lin(features.all()).numpy())
 
 
+@dataclass(frozen=True, eq=False)
+class LabelGoal:
+    """The labels of nodes: cross entropy, and accuracy."""
+
+    dataset: NodeDataset
+    merit_name: str = "validation_accuracy"  #: what the merit is called in the record of epochs
+
+    def width(self) -> int:
+        """Return how many numbers the model gives a node: the classes."""
+        return self.dataset.num_classes
+
+    def truth(self) -> npt.NDArray[Any]:
+        """Return what is true of each node of the dataset: the labels."""
+        return self.dataset.labels
+
+    def loss(self, outputs: Tensor, truth: Tensor) -> Tensor:
+        """Return what is to become small: the cross entropy."""
+        return nn.functional.cross_entropy(outputs, truth)
+
+    def merit(self, outputs: Tensor, truth: Tensor) -> float:
+        """Return by what weights are kept, large is good: the accuracy."""
+        return float((outputs.argmax(dim=1) == truth).double().mean())
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileGoal:
+    """Quantiles of the nodes' numbers: the pinball loss, and no crossing.
+
+    The model's first number is the lowest quantile; each further one is how much the next lies above it, made positive.
+    Targets are brought to mean 0 and spread 1 by what the training nodes show.
+    """
+
+    dataset: NodeDataset  #: with `targets`
+    quantiles: tuple[float, ...]  #: ascending, between 0 and 1
+    merit_name: str = "validation_merit"
+
+    def __post_init__(self) -> None:
+        levels = tuple(float(level) for level in check_list("quantiles", self.quantiles, "quantiles"))
+        if not levels or not all(0 < a < 1 for a in levels) or list(levels) != sorted(set(levels)):
+            raise InvalidInputError(f"`quantiles` must ascend, each between 0 and 1; got {levels}")
+        object.__setattr__(self, "quantiles", levels)
+        if self.dataset.targets is None:
+            raise InvalidInputError("`dataset` must have targets for task='regression'; it has none")
+        seen = self._targets[np.concatenate([self.dataset.train, self.dataset.validation])]
+        if not np.isfinite(seen).all():
+            raise InvalidInputError("`dataset` must have finite targets on its training and validation nodes")
+
+    @property
+    def _targets(self) -> Any:
+        return np.asarray(self.dataset.targets, dtype=np.float64)
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Mean and standard deviation of the training targets."""
+        known = self._targets[self.dataset.train]
+        return float(known.mean()), float(known.std()) or 1.0
+
+    def width(self) -> int:
+        """Return the number of quantiles."""
+        return len(self.quantiles)
+
+    def truth(self) -> npt.NDArray[Any]:
+        """Return the targets, scaled."""
+        mean, spread = self.scale
+        scaled: npt.NDArray[Any] = ((self._targets - mean) / spread).astype(np.float32)
+        return scaled
+
+    def ordered(self, outputs: Tensor) -> Tensor:
+        """Return ascending quantiles from what the model gave."""
+        steps = nn.functional.softplus(outputs[:, 1:])
+        return torch.cat([outputs[:, :1], outputs[:, :1] + steps.cumsum(dim=1)], dim=1)
+
+    def loss(self, outputs: Tensor, truth: Tensor) -> Tensor:
+        """Return the mean pinball loss."""
+        levels = torch.tensor(self.quantiles, dtype=outputs.dtype)
+        errors = truth[:, None] - self.ordered(outputs)
+        return torch.maximum(levels * errors, (levels - 1.0) * errors).mean()
+
+    def merit(self, outputs: Tensor, truth: Tensor) -> float:
+        """Return 1 / (1 + loss), which is positive and grows as the loss falls."""
+        return 1.0 / (1.0 + float(self.loss(outputs.double(), truth.double())))
+
+    def unscaled(self, outputs: Tensor) -> Any:
+        """Return the quantiles on the scale of the targets."""
+        mean, spread = self.scale
+        return mean + spread * self.ordered(outputs.double()).numpy()
+
+
+#: What a model is trained for: both have a width, a truth, a loss and a merit.
+Goal = LabelGoal | QuantileGoal
+
+
+def make_goal(dataset: NodeDataset, task: str, quantiles: Sequence[float]) -> Goal:
+    """Return what to train for: ``classification`` or ``regression``."""
+    if task == "classification":
+        return LabelGoal(dataset)
+    if task == "regression":
+        return QuantileGoal(dataset, tuple(quantiles))
+    raise InvalidInputError(f"`task` must be 'classification' or 'regression'; got {task!r}")
+
+
 @dataclass(frozen=True)
 class NodeView:
     """What a stage of training may see: the subgraph of some nodes, their features and labels, and nothing else."""
@@ -141,11 +246,9 @@ class NodeView:
     scored: npt.NDArray[np.int64]
 
     @classmethod
-    def of(
-        cls, dataset: Any, nodes: npt.NDArray[np.int64], scored: npt.NDArray[np.int64], goal: Goal | None = None
-    ) -> NodeView:
+    def of(cls, dataset: Any, nodes: npt.NDArray[np.int64], scored: npt.NDArray[np.int64], goal: Goal) -> NodeView:
         """Cut the view of `nodes` out of a dataset; `scored` are those, among them, whose labels count."""
-        labels = torch.from_numpy((LabelGoal(dataset) if goal is None else goal).truth()[nodes])
+        labels = torch.from_numpy(goal.truth()[nodes])
         places = np.flatnonzero(np.isin(nodes, scored))
         return cls(dataset.graph.subgraph(nodes), FeatureTable(dataset.features[nodes]), labels, places)
 

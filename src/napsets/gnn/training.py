@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 
+from napsets.checks.arguments import FloatArray, IntArray, Sealed
 from napsets.checks.names import choose
 from napsets.checks.values import check_count, check_progress, check_seed
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import InvalidInputError
 from napsets.files.predictions import NodePredictions
 from napsets.gnn.batches import FeatureTable
-from napsets.gnn.goals import NodeQuantiles, QuantileGoal, Settings, make_goal, settings_for
-from napsets.gnn.models import MODELS, build_model
+from napsets.gnn.models import MODELS, Settings, build_model, settings_for
 from napsets.gnn.trainer import (
     NodeView,
+    QuantileGoal,
     Trainer,
     exact_logits,
     fingerprint,
     load_checkpoint,
+    make_goal,
     sampled_logits,
     save_checkpoint,
 )
@@ -36,6 +39,62 @@ if TYPE_CHECKING:
 #: Torch cuts its sums among threads, so their number changes the last bits, and training carries these into the result.
 #: It is therefore a setting with one default, not whatever the machine has.
 THREADS = 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NodeQuantiles(Sealed):
+    """Quantiles of the numbers of all nodes of a dataset.
+
+    Attributes
+    ----------
+    nodes : numpy.ndarray
+        The nodes, 0..n−1.
+    outputs : numpy.ndarray
+        One row per node, ascending: what `napsets.CQR` takes, where there are two.
+    quantiles : tuple of float
+        Which quantiles the columns are.
+    targets : numpy.ndarray
+        The truth; NaN where unknown.
+    split : numpy.ndarray
+        The part each node lay in: train, validation, test, or an empty string.
+    dataset, model : str
+        Their names.
+    settings : mapping
+        How the model was trained.
+    """
+
+    nodes: IntArray
+    outputs: FloatArray
+    quantiles: tuple[float, ...]
+    targets: FloatArray
+    split: npt.NDArray[np.str_]
+    dataset: str = ""
+    model: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def loss(self) -> float:
+        """Mean pinball loss on the test nodes; NaN where there are none."""
+        rows = (self.split == "test") & np.isfinite(self.targets)
+        errors = self.targets[rows, None] - self.outputs[rows]
+        levels = np.array(self.quantiles)
+        losses = np.maximum(levels * errors, (levels - 1.0) * errors)
+        return float(losses.mean()) if losses.size else float("nan")
+
+    def to_arrow(self) -> Any:
+        """Return a PyArrow table: node, lower and upper (or one column per quantile), target, split."""
+        import pyarrow as pa
+
+        names = ["lower", "upper"] if len(self.quantiles) == 2 else [f"q{level:g}" for level in self.quantiles]
+        columns = {name: pa.array(self.outputs[:, i]) for i, name in enumerate(names)}
+        return pa.table({"node": self.nodes, **columns, "target": self.targets, "split": self.split})
+
+    def __repr__(self) -> str:
+        levels = ", ".join(f"{level:g}" for level in self.quantiles)
+        return (
+            f"NodeQuantiles({self.model!r} on {self.dataset!r}: {self.nodes.size:,} nodes, quantiles {levels}, "
+            f"pinball loss {self.loss:.4g} on test nodes)"
+        )
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import product
 from pathlib import Path
@@ -104,10 +104,6 @@ class DrawCell(ModelCell):
     @property
     def task(self) -> tuple[object, ...]:  # noqa: D102
         return (self.share, self.repetition, self.alpha)
-
-    def settings(self) -> dict[str, Any]:
-        """Return the cell's own settings, and how its model is trained."""
-        return {**asdict(self), **self.training()}
 
     def training(self) -> dict[str, Any]:  # noqa: D102
         return {"training": TRAINING}

@@ -16,7 +16,7 @@ import os
 import warnings
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -224,9 +224,6 @@ class DriftCell(ModelCell):
 
     def training(self) -> dict[str, Any]:  # noqa: D102
         return {"ridge": RIDGE}
-
-    def settings(self) -> dict[str, Any]:  # noqa: D102
-        return {**asdict(self), **self.training()}
 
     def can_run(self, root: str | os.PathLike[str]) -> bool:  # noqa: D102
         return (Path(root) / file_name(self.dataset)).exists()

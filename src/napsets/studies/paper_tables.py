@@ -126,19 +126,14 @@ def ablation(rows: Sequence[Row], scope: Scope) -> Table:
     """Return coverage and size by depth of the neighbourhood."""
     lines: list[list[Entry]] = []
     datasets = [name for name in scope.ablation_datasets if any(row["dataset"] == name for row in rows)]
-    for dataset in datasets:
-        for protocol in scope.protocols:
-            for hops, method in [
-                (0, BASELINE),
-                *((k, m) for k in scope.ablation_hops for m in METHODS if m != BASELINE),
-            ]:
-                ours = select(
-                    rows, dataset=dataset, model=scope.ablation_model, protocol=protocol, method=method, hops=hops
-                )
-                if ours:
-                    values = [spread(ours, name) for name in ("coverage", "mean_size", "infinite_rate", "support")]
-                    depth = "all" if method == BASELINE else str(hops)
-                    lines.append([SETUPS[dataset].title, protocol, method, depth, *values])
+    depths = [(0, BASELINE), *((k, method) for k in scope.ablation_hops for method in METHODS if method != BASELINE)]
+    for dataset, protocol, (hops, method) in product(datasets, scope.protocols, depths):
+        wanted = {"dataset": dataset, "protocol": protocol, "method": method, "hops": hops}
+        ours = select(rows, model=scope.ablation_model, **wanted)
+        if ours:
+            values = [spread(ours, name) for name in ("coverage", "mean_size", "infinite_rate", "support")]
+            depth = "all" if method == BASELINE else str(hops)
+            lines.append([SETUPS[dataset].title, protocol, method, depth, *values])
     columns = ["Dataset", "Protocol", "Method", "K", "Coverage", "Size", "Too little support", "Support"]
     title = f"Ablation: depth K with {MODELS[scope.ablation_model]}"
     notes = ["Too little support: share of infinite thresholds, whose sets contain every label (strict only)."]
@@ -157,11 +152,8 @@ def ablation_figure(rows: Sequence[Row], scope: Scope, protocol: str = "strict")
     for dataset in scope.ablation_datasets:
         ours = select(rows, dataset=dataset, model=scope.ablation_model, protocol=protocol)
         if ours:
-            panels.append(
-                alt.hconcat(*(_ablation_panel(alt, ours, scope, metric) for metric in _METRICS)).properties(
-                    title=f"{SETUPS[dataset].title}, {protocol}"
-                )
-            )
+            both = alt.hconcat(*(_ablation_panel(alt, ours, scope, metric) for metric in _METRICS))
+            panels.append(both.properties(title=f"{SETUPS[dataset].title}, {protocol}"))
     return alt.vconcat(*panels).resolve_scale(color="shared")
 
 

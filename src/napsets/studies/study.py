@@ -171,6 +171,10 @@ class ModelCell(Cell):
     def prepare(self, data: NodeDataset, predictions: NodePredictions) -> Any:
         """Return what all cells of the model are measured on."""
 
+    def settings(self) -> dict[str, Any]:
+        """Return the cell's own settings, and how its model is trained."""
+        return {**asdict(self), **self.training()}
+
     def shipped_predictions(self) -> NodePredictions | None:
         """Return the predictions where they come with the package."""
         return None
