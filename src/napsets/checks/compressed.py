@@ -38,17 +38,7 @@ def check_weights_are(value: object) -> WeightsAre | None:
 
 
 def weights_mean(name: str, value: object, weights: npt.NDArray[Any]) -> WeightsAre | None:
-    """Return the stated meaning of a graph's weights; warn if none is stated and the weights differ.
-
-    Parameters
-    ----------
-    name : str
-        The argument that holds them, for the warning.
-    value : {"lengths", "strengths", "ignored"} or None
-        What is said.
-    weights : numpy.ndarray
-        The weights of the edges.
-    """
+    """Return the stated meaning of a graph's weights; warn if none is stated and the weights differ."""
     if value is not None:
         meaning: Any = choose("weights_are", value, {name: name for name in get_args(WeightsMean)})
         return None if meaning == "ignored" else cast(WeightsAre, meaning)

@@ -158,15 +158,11 @@ def _ends(values: Any) -> tuple[int, int]:
     return ends["min"], ends["max"]
 
 
-def _integers(values: Any) -> npt.NDArray[Any]:
-    array: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
-    return array if array.dtype == np.uint64 else array.astype(np.int64, copy=False)
-
-
 def id_keys(values: Any) -> UInt64Array:
     """Return the 64-bit key of each id of an Arrow array."""
     if arrow().types.is_integer(values.type):
-        return hash_ids(_integers(values))
+        integers = values.to_numpy(zero_copy_only=False)
+        return hash_ids(integers if integers.dtype == np.uint64 else integers.astype(np.int64, copy=False))
     from napsets.kernels.texts import hash_texts
 
     return hash_texts(id_texts(values))

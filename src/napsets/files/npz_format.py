@@ -183,18 +183,14 @@ def check_recorded(name: str, path: str | os.PathLike[str], settings: Mapping[st
     """Refuse settings of a kind or size that napsets does not write; those that it does not know are passed over."""
     for key, (fine, wanted) in _RULES.items():
         if key in settings and not fine(settings[key]):
-            raise _refused(name, path, key, wanted, settings[key])
+            what = f"have the {key} {shown(settings[key])}, which must be {wanted}"
+            raise FileFormatError(f"{_opening(name, path)} {what}. Write the file again.")
     by_length = isinstance(settings.get("decay"), str) and settings["decay"] in LENGTH_DECAYS
     if "decay" in settings and "hops" in settings and not by_length:
         try:
             check_decay(settings["decay"], settings["hops"])
         except InvalidInputError as error:
             raise FileFormatError(f"{_opening(name, path)} do not fit each other: {error}") from error
-
-
-def _refused(name: str, path: str | os.PathLike[str], key: str, wanted: str, value: object) -> FileFormatError:
-    what = f"have the {key} {shown(value)}, which must be {wanted}"
-    return FileFormatError(f"{_opening(name, path)} {what}. Write the file again.")
 
 
 def _opening(name: str, path: str | os.PathLike[str]) -> str:

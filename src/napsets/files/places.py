@@ -73,16 +73,8 @@ def sweep(folder: Path) -> None:
 
 
 @contextmanager
-def drafting(draft: Path, named: Path) -> Iterator[None]:
-    """Make an empty draft of what is to be called `named`, and remove it in the end if it is still there."""
-    with _owning(draft):
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        _DRAFTS[draft] = named
-        yield
-
-
-@contextmanager
 def _owning(draft: Path) -> Iterator[None]:
+    """Remove a draft in the end if it is still there."""
     _DRAFTS[draft] = None
     try:
         yield
@@ -144,7 +136,9 @@ def replacing(path: AnyPath) -> Iterator[Path]:
     # Cut, so that the name of the draft is not too long where that of the target is just short enough. The suffix is
     # that of the name given, by which the format was chosen.
     draft = target.with_name(f".{target.stem[:40]}.{draft_mark()}{named.suffix}")
-    with drafting(draft, named):
+    with _owning(draft):
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        _DRAFTS[draft] = named
         yield draft
         draft.replace(target)
         note_written(named)

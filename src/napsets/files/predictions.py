@@ -28,6 +28,7 @@ from napsets.checks.arguments import (
     frozen,
     sealed,
 )
+from napsets.checks.frames import find_rows
 from napsets.checks.names import choose
 from napsets.checks.values import check_names, check_path, check_settings, shown
 from napsets.errors import InvalidInputError, arrow
@@ -141,10 +142,8 @@ class NodePredictions(Sealed):
         Handy together with ``graph.subgraph(nodes)``, whose node i is then row i.
         """
         wanted = check_integers("nodes", nodes).astype(np.int64, copy=False)
-        order = np.argsort(self.nodes, kind="stable")
-        at = np.searchsorted(self.nodes, wanted, sorter=order)
-        rows = order[np.minimum(at, max(self.nodes.size - 1, 0))] if self.nodes.size else np.zeros_like(wanted)
-        missing = np.flatnonzero(self.nodes[rows] != wanted) if self.nodes.size else np.arange(wanted.size)
+        rows = find_rows(self.nodes, wanted)
+        missing = np.flatnonzero(rows < 0)
         if missing.size:
             raise InvalidInputError(f"`nodes` must have predictions; node {wanted[missing[0]]} has none")
         return replace(

@@ -12,7 +12,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -67,17 +67,10 @@ def writing_rows(
         try:
             yield writer
         except BaseException:
-            _abandon(writer)
+            with suppress(OSError, ValueError, arrow().ArrowException):  # it will be thrown away
+                writer.close()
             raise
         writer.close()
-
-
-def _abandon(writer: Writer) -> None:
-    """Close what will be thrown away; that it cannot be finished is known already."""
-    try:
-        writer.close()
-    except (OSError, ValueError, arrow().ArrowException):
-        return
 
 
 class _ParquetWriter:

@@ -297,7 +297,8 @@ def _with_one_kind_of_ids(
     kind = id_kind
     if id_kind == "auto":
         typed = probabilities.schema["node"].dataType.simpleString() != "string"
-        guessed = _is_csv(paths["probabilities"] or "") and _looks_integer(probabilities)
+        odd = probabilities.where(~sf.col("node").rlike(CANONICAL_INTEGER))
+        guessed = _is_csv(paths["probabilities"] or "") and odd.isEmpty()
         kind = "integer" if typed or guessed else "string"
     result = {}
     for name, table in tables.items():
@@ -308,10 +309,6 @@ def _with_one_kind_of_ids(
             )
         result[name] = table
     return result
-
-
-def _looks_integer(probabilities: DataFrame) -> bool:
-    return probabilities.where(~sf.col("node").rlike(CANONICAL_INTEGER)).isEmpty()
 
 
 def _as_integer(name: str, column: str) -> Column:

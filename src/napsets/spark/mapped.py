@@ -19,10 +19,9 @@ import pickle
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -187,29 +186,19 @@ def part_name(part: int) -> str:
     return f"part-{part:07d}"
 
 
-class PartWriter:
-    """Columns of one part, each a file of bare numbers; they appear together when all are whole."""
+@contextmanager
+def writing_part(folder: str, part: int) -> Iterator[Callable[..., None]]:
+    """Give a function that adds rows to columns of a part: files of bare numbers, which appear together in the end."""
+    with draft_folder(f"{folder}/{part_name(part)}") as draft, ExitStack() as closing:
+        files: dict[str, Any] = {}
 
-    def __init__(self, folder: str, part: int) -> None:
-        self._making = draft_folder(f"{folder}/{part_name(part)}")
-        self._files: dict[str, Any] = {}
-        self._draft = ""
+        def add(**columns: npt.NDArray[Any]) -> None:
+            for name, values in columns.items():
+                if name not in files:
+                    files[name] = closing.enter_context(open(f"{draft}/{name}", "wb"))
+                files[name].write(_bytes(values))
 
-    def __enter__(self) -> PartWriter:
-        self._draft = self._making.__enter__()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for file in self._files.values():
-            file.close()
-        self._making.__exit__(kind, error, at)
-
-    def add(self, **columns: npt.NDArray[Any]) -> None:
-        """Write further rows."""
-        for name, values in columns.items():
-            if name not in self._files:
-                self._files[name] = open(f"{self._draft}/{name}", "wb")  # noqa: SIM115  (closed at the end)
-            self._files[name].write(_bytes(values))
+        yield add
 
 
 def read_part(folder: str, part: int, column: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -19,7 +19,7 @@ from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError
 from napsets.files.ids import id_keys, id_texts
 from napsets.spark import arrow
-from napsets.spark.mapped import Folder, PartWriter, draft_folder, part_name, read_part
+from napsets.spark.mapped import Folder, draft_folder, part_name, read_part, writing_part
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -66,7 +66,7 @@ def write_nodes(batches: Batches, folder: str, classes: int, but: Folder | None 
     numbers = None if but is None else Numbers(but)
     part, rows, letters, ascending = _own_part(), 0, 0, True
     ends: list[int] = []
-    with PartWriter(folder, part) as writer:
+    with writing_part(folder, part) as add:
         for batch in batches:
             if numbers is not None:
                 batch = batch.filter(pa.array(numbers.of(batch.column("node")) < 0))
@@ -78,14 +78,14 @@ def write_nodes(batches: Batches, folder: str, classes: int, but: Folder | None 
             ends = [ends[0] if ends else int(keys[0]), int(keys[-1])]
             if "probabilities" in batch.schema.names:
                 p = arrow.checked_probabilities(batch, column, classes, "nodes")
-                writer.add(keys=keys, probabilities=p)
+                add(keys=keys, probabilities=p)
             else:
-                writer.add(keys=keys)
+                add(keys=keys)
             rows += batch.num_rows
             if not pa.types.is_integer(column.type):
                 texts = id_texts(column)
                 written = texts.letters[texts.offsets[0] : texts.offsets[-1]]
-                writer.add(lengths=np.diff(texts.offsets), letters=written)
+                add(lengths=np.diff(texts.offsets), letters=written)
                 letters += written.size
     if rows:
         counts = {"part": [part], "rows": [rows], "letters": [letters], "ascending": [ascending]}
@@ -257,8 +257,8 @@ def merge_rows(share: RowsPart, store: Folder, folders: list[str], folder: str) 
         words = _distinct(np.concatenate(pieces))
         degrees = np.bincount((words >> _BITS) - share.first, minlength=share.last - share.first)
         columns = (words & _COLUMN).astype(np.int32)
-        with PartWriter(store.file(folder), share.part) as writer:
-            writer.add(degrees=degrees.astype(np.int64, copy=False), columns=columns)
+        with writing_part(store.file(folder), share.part) as add:
+            add(degrees=degrees.astype(np.int64, copy=False), columns=columns)
     return os.path.getsize(f"{target}/columns") // 4
 
 
@@ -283,13 +283,13 @@ def write_rows(
     """Write a part of a table as numbers of nodes and, if it has labels, of classes; yield how many there are."""
     numbers = Numbers(store)
     count, part = 0, _own_part()
-    with PartWriter(folder, part) as writer:
+    with writing_part(folder, part) as add:
         for batch in batches:
             if batch.num_rows:
                 column = batch.column("node")
-                writer.add(nodes=numbers.known(column, nodes, name))
+                add(nodes=numbers.known(column, nodes, name))
                 if indices is not None:
-                    writer.add(labels=indices(batch, column))
+                    add(labels=indices(batch, column))
                 count += batch.num_rows
     if count:
         yield pa.RecordBatch.from_pydict({"part": [part], "rows": [count]})

@@ -36,10 +36,6 @@ class EdgeTables:
     last: DataFrame  # for the last hop, where only calibration nodes matter: entries of (neighbour, score)
 
 
-def _as_it_is(table: DataFrame, name: str) -> DataFrame:
-    return table
-
-
 def place_of(node: Column) -> Column:
     """Return a number in [0, 1) that belongs to a node: which part it is in, and whether a cap leaves it out."""
     return sf.shiftrightunsigned(sf.xxhash64(node), 11) * sf.lit(2.0**-53)
@@ -53,7 +49,13 @@ def parts_of(degree: Column, pairs_per_part: int = PAIRS_PER_PART) -> Column:
 
 
 def adjacency(
-    edges: DataFrame, scores: DataFrame, *, hops: int, directed: bool, pairs_per_part: int, keep: Keep = _as_it_is
+    edges: DataFrame,
+    scores: DataFrame,
+    *,
+    hops: int,
+    directed: bool,
+    pairs_per_part: int,
+    keep: Keep = lambda table, name: table,
 ) -> EdgeTables:
     """Make the tables: duplicate edges merged, self-loops dropped, each neighbour with its degree and its score.
 
@@ -170,8 +172,8 @@ class Walker:
         once = reached.groupBy("target", "node").agg(*kept)
         # In an undirected graph a neighbour of hop k−1 is at k−2, k−1 or k: earlier levels cannot be met again.
         seen = levels[1:] if self.directed else levels[max(1, k - 2) :]
-        met = reduce(DataFrame.unionByName, (level.select("target", "node") for level in seen))
-        return once.join(met, ["target", "node"], "left_anti")
+        before = reduce(DataFrame.unionByName, (level.select("target", "node") for level in seen))
+        return once.join(before, ["target", "node"], "left_anti")
 
     def _expand(self, frontier: DataFrame, table: DataFrame) -> DataFrame:
         """Follow every edge from the frontier; a hub's frontier rows are sent to each of its parts."""
@@ -182,9 +184,9 @@ class Walker:
             parts = sf.greatest(sf.lit(1), sf.ceil(parts * sf.col("share")).cast("int"))
         keys = ["target", "node"] + ["share"] * capped
         rows = frontier.select(*keys, sf.explode(sf.sequence(sf.lit(0), parts - 1)).alias("part"))
-        met = rows.join(table, ["node", "part"]).select("target", *["share"] * capped, sf.inline("entries"))
-        met = met.withColumnRenamed("neighbour", "node").where(sf.col("node") != sf.col("target"))
-        return met.where(place_of(sf.col("node")) < sf.col("share")) if capped else met
+        reached = rows.join(table, ["node", "part"]).select("target", *["share"] * capped, sf.inline("entries"))
+        reached = reached.withColumnRenamed("neighbour", "node").where(sf.col("node") != sf.col("target"))
+        return reached.where(place_of(sf.col("node")) < sf.col("share")) if capped else reached
 
     def _with_share(self, frontier: DataFrame, k: int) -> DataFrame:
         """Add which share of its edges a target may follow in this hop, and note where that is not all."""
