@@ -35,16 +35,9 @@ _SHOWN = 10
 
 
 class NodeIds:
-    """The ids of nodes 0..n−1.
+    """The ids of nodes 0..n−1: an Arrow array of integers or strings, none of them null.
 
-    Parameters
-    ----------
-    values : pyarrow.Array
-        The ids: integers or strings, none of them null.
-    name : str
-        The argument they came from, for messages.
-    path : path, optional
-        The file, for messages.
+    Messages have the argument they came from, `name`, and the file.
     """
 
     def __init__(self, values: Any, name: str = "probabilities", path: object = None) -> None:

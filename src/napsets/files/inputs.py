@@ -222,18 +222,8 @@ def read_edges(
 ) -> Graph:
     """Read a table with the columns ``source`` and ``target`` into a graph on the places of `nodes`.
 
-    `reading` says what a column ``weight`` means; by default it is not used, and `notes` says so.
-
-    Parameters
-    ----------
-    path : path
-        Parquet, CSV, JSON Lines or npz; npz may hold ``edge_index`` of shape (2, edges) instead.
-    nodes : NodeIds
-        The nodes; edges to any other are refused, or left out with ``skip_unknown``.
-    reading : Reading
-        How it is read.
-    notes : list, optional
-        A list to which notes for the user are added.
+    npz may hold ``edge_index`` of shape (2, edges) instead. Edges to any other node are refused, or left out with
+    ``skip_unknown``. `reading` says what a column ``weight`` means; by default it is not used, and `notes` says so.
     """
     table = open_table("edges", path, reading)
     meaning = reading.weights_are
@@ -258,10 +248,7 @@ def read_edges(
 def read_graph_around(
     edges: str | os.PathLike[str], nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None
 ) -> Graph:
-    """Read the whole graph of an edges file; `nodes` keep their places, others come after them.
-
-    The parameters are those of `read_edges`.
-    """
+    """Read the whole graph of an edges file; `nodes` keep their places, others come after them."""
     table = open_table("edges", edges, reading)
     table.require("source", "target")
     ends = ("source", "target")

@@ -48,21 +48,10 @@ def read_labels(
 ) -> NodeTruth:
     """Read a table with the columns ``node`` and ``label`` into one label for each of `nodes`.
 
-    Parameters
-    ----------
-    path : path
-        Parquet, CSV, JSON Lines or npz. A node that is not there, or whose label is an empty cell, NaN in a column
-        of numbers, or −1 (unless a class is called so), is unlabelled.
-    nodes : NodeIds
-        The nodes.
-    class_names : sequence of str or None
-        The classes. With None, the distinct labels are the classes.
-    reading : Reading
-        How it is read. ``2.0`` is read as ``2`` where no class is called ``2.0``.
-    notes : list, optional
-        Where it is said what was left out, and how the labels were read.
-    strict : bool
-        Refuse labels that are not classes, also where rows of unknown nodes are left out.
+    A node that is not there, or whose label is an empty cell, NaN in a column of numbers, or −1 (unless a class is
+    called so), is unlabelled. Without `class_names` the distinct labels are the classes; ``2.0`` is read as ``2`` where
+    no class is called ``2.0``. `notes` says what was left out, and how the labels were read. With `strict`, labels that
+    are not classes are refused also where rows of unknown nodes are left out.
     """
     rows = read_label_rows(path, nodes, reading, notes=notes)
     skip = reading.skip_unknown and not strict
@@ -156,19 +145,7 @@ def read_nodes(path: PathLike, nodes: NodeIds, reading: Reading = PLAIN, *, note
 def read_groups(path: PathLike, nodes: NodeIds, reading: Reading = PLAIN) -> npt.NDArray[Any]:
     """Read a table with the columns ``node`` and ``group`` into the name of the group of each of `nodes`.
 
-    Parameters
-    ----------
-    path : path
-        Any format that `napsets` reads. A node that is not there, or whose group is an empty cell, is in none.
-    nodes : NodeIds
-        The nodes.
-    reading : Reading
-        How it is read.
-
-    Returns
-    -------
-    numpy.ndarray
-        Text, empty where a node is in no group.
+    A node that is not there, or whose group is an empty cell, is in none: its name is empty.
     """
     table = open_table("groups", path, reading)
     table.require("node", "group")

@@ -57,13 +57,7 @@ class NodeOutputs:
 def read_probabilities(path: str | os.PathLike[str], reading: Reading = PLAIN) -> NodeOutputs:
     """Read a table of probabilities, batch by batch, into one array.
 
-    Parameters
-    ----------
-    path : path
-        Parquet, CSV, JSON Lines or npz with the column ``node`` and either one column per class, named after it, or
-        one list column ``probabilities``.
-    reading : Reading
-        How it is read.
+    It has the column ``node`` and either one column per class, named after it, or one list column ``probabilities``.
     """
     table = open_table("probabilities", path, reading)
     table.require("node")
@@ -85,15 +79,7 @@ def read_probabilities(path: str | os.PathLike[str], reading: Reading = PLAIN) -
 
 
 def read_numbers(path: str | os.PathLike[str], reading: Reading = PLAIN) -> NodeOutputs:
-    """Read ``node`` and ``lower``, ``upper`` (two quantiles), or ``prediction`` [, ``spread``].
-
-    Parameters
-    ----------
-    path : path
-        Parquet, CSV, JSON Lines or npz.
-    reading : Reading
-        How it is read.
-    """
+    """Read ``node`` and ``lower``, ``upper`` (two quantiles), or ``prediction`` [, ``spread``]."""
     table = open_table("probabilities", path, reading)
     table.require("node")
     score = next((score for score in _SCORES if set(score.columns) <= set(table.columns)), None)
@@ -303,22 +289,10 @@ _SPARSE = {"indptr", "indices", "data", "shape", "format"}
 
 
 def read_features(path: str | os.PathLike[str], nodes: NodeIds, reading: Reading = PLAIN) -> Any:
-    """Read features into one row for each of `nodes`.
+    """Read features into one row for each of `nodes`, an array or compressed sparse rows; each node must have a row.
 
-    Parameters
-    ----------
-    path : path
-        Parquet, CSV (plain or gzip) or npz with the column ``node`` and one column per feature, or one list column
-        ``features``; or what ``scipy.sparse.save_npz`` wrote, one row per node in the order of the probabilities.
-    nodes : NodeIds
-        The nodes; each must have a row.
-    reading : Reading
-        How it is read.
-
-    Returns
-    -------
-    numpy.ndarray or scipy.sparse.csr_array
-        One row per node.
+    The table has the column ``node`` and one column per feature, or one list column ``features``; or it is what
+    ``scipy.sparse.save_npz`` wrote, one row per node in the order of the probabilities.
     """
     sparse = _read_sparse(path, len(nodes)) if os.fspath(path).endswith(".npz") else None
     if sparse is not None:
