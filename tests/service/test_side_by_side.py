@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from napsets.live.draft import Draft
+from napsets.live.events import Draft
 from napsets.live.live import Live
 from napsets.service.app import make_app
 

@@ -95,7 +95,7 @@ def _look(slot, i, waiting, rows, speakers, outputs, means, stale, tables, scrat
     near, far, all_near, all_far, around = tables[0, i], tables[1, i], tables[2, i], tables[3, i], tables[4, i]
     for c in range(near.size):
         near[c] = far[c] = all_near[c] = all_far[c] = 0.0
-    count, asked, listing, start = 0, 0, waiting.size > 0, starts[slot]
+    count, filled, listing, start = 0, 0, waiting.size > 0, starts[slot]
     for j in range(start, start + sizes[slot]):
         if (j - start) % AHEAD == 0:
             some = columns[j : min(j + AHEAD, start + sizes[slot])]
@@ -124,12 +124,12 @@ def _look(slot, i, waiting, rows, speakers, outputs, means, stale, tables, scrat
             elif not crowded:
                 all_far[-code - 1] += share
                 if listing:
-                    if asked == waiting.size:
-                        count, asked = _meet_far(waiting[:asked], entry_of, count, scratch), 0
+                    if filled == waiting.size:
+                        count, filled = _meet_far(waiting[:filled], entry_of, count, scratch), 0
                     prefetch(entry_of, other)
-                    waiting[asked], waiting[asked + 1] = other, share
-                    asked += 2
-    count = _meet_far(waiting[:asked], entry_of, count, scratch)
+                    waiting[filled], waiting[filled + 1] = other, share
+                    filled += 2
+    count = _meet_far(waiting[:filled], entry_of, count, scratch)
     for c in range(near.size):
         all_near[c] += near[c]
         all_far[c] += far[c]

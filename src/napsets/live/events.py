@@ -1,4 +1,4 @@
-"""The events of a living graph, and how batches of them are written as plain bytes."""
+"""The events of a living graph: what they hold, how they are checked, and how batches of them are written as bytes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import as_column, refuse_masked
+from napsets.checks.arguments import IntArray, as_array, as_column, check_known, check_probabilities, refuse_masked
+from napsets.checks.frames import label_numbers
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError
+from napsets.live.nodes import unknown
+from napsets.live.state import State
 
 Array = npt.NDArray[Any]
 
@@ -125,3 +128,229 @@ def _objects(items: list[Any]) -> Array:
     column = np.empty(len(items), dtype=object)
     column[:] = items
     return column
+
+
+# -- checks of a whole batch before anything changes ------------------------------------------------------------------
+
+
+class Draft:
+    """Changes that were checked one after another, each against the state after those before it."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.changes: list[Change] = []
+        self._classes = state.classes
+        self._dtype = None if state.outputs is None else state.outputs.values.dtype
+        #: Whether a node exists, and whether it has a label, where the batch has changed that.
+        self._there: dict[Any, bool] = {}
+        self._labelled: dict[Any, bool] = {}
+        self._edges: dict[tuple[Any, Any], bool] = {}
+        #: Notes that are written out only if a later change of the same batch needs them.
+        self._later: list[tuple[dict[Any, bool], tuple[Array, ...], bool]] = []
+
+    def add_nodes(self, ids: object, probabilities: object) -> None:
+        """Enter new nodes."""
+        names = as_ids("ids", ids)
+        rows = self._rows(names, probabilities)
+        there = self._is_there(names)
+        if there.any():
+            raise InvalidInputError(
+                f"`ids` must be new; {int(there.sum())} are there already, {_first(names[there])} first. Pass "
+                f"them to set_probabilities to replace their outputs."
+            )
+        _refuse_repeats("ids", names)
+        self._note(self._there, names, True)
+        self._note(self._labelled, names, False)
+        self._enter("add nodes", ids=names, probabilities=rows)
+
+    def set_probabilities(self, ids: object, probabilities: object) -> None:
+        """Replace the outputs of nodes."""
+        rows = self._rows(as_ids("ids", ids), probabilities)
+        names = self._existing(ids)
+        self._enter("set probabilities", ids=names, probabilities=rows)
+
+    def add_edges(self, source: object, target: object) -> None:
+        """Enter edges; one that exists already changes nothing."""
+        ends = self._ends(source, target)
+        self._later.append((self._edges, ends, True))
+        self._enter("add edges", source=ends[0], target=ends[1])
+
+    def remove_edges(self, source: object, target: object) -> None:
+        """Remove edges, all of which must exist."""
+        ends = self._ends(source, target)
+        slots = [self.state.names.find(names) for names in ends]
+        old = (slots[0] >= 0) & (slots[1] >= 0)
+        there = np.zeros(old.size, dtype=bool)
+        there[old] = self.state.adjacency.has(slots[0][old], slots[1][old])
+        self._write_out()
+        for i, pair in enumerate(zip(*(names.tolist() for names in ends), strict=True)):
+            if not self._edges.get(self._pair(*pair), bool(there[i])):
+                raise InvalidInputError(
+                    f"`source` and `target` must be edges that are there; {shown(pair[0])} to {shown(pair[1])} is not"
+                )
+            self._edges[self._pair(*pair)] = False
+        self._enter("remove edges", source=ends[0], target=ends[1])
+
+    def add_labels(self, ids: object, labels: object) -> None:
+        """Enter labels of nodes that have none."""
+        names = self._existing(ids)
+        known = self._has_label(names)
+        if known.any():
+            raise InvalidInputError(
+                f"`ids` must be of nodes without a label; {int(known.sum())} have one, {_first(names[known])} first. "
+                f"Remove it first (remove_labels) to replace it."
+            )
+        column = check_known(self._as_labels(labels), size=names.size, num_classes=int(self._classes or 0))
+        self._note(self._labelled, names, True)
+        self._enter("add labels", ids=names, labels=column)
+
+    def remove_labels(self, ids: object) -> None:
+        """Remove labels that turned out to be wrong, or may not be kept."""
+        names = self._existing(ids)
+        known = self._has_label(names)
+        if not known.all():
+            raise InvalidInputError(
+                f"`ids` must be of nodes with a label; {int((~known).sum())} have none, {_first(names[~known])} first"
+            )
+        self._note(self._labelled, names, False)
+        self._enter("remove labels", ids=names)
+
+    def remove_nodes(self, ids: object) -> None:
+        """Remove nodes, with their edges and labels."""
+        names = self._existing(ids)
+        self._note(self._there, names, False)
+        self._note(self._labelled, names, False)
+        self._write_out()
+        if self._edges:
+            gone = set(names.tolist())
+            self._edges |= {pair: False for pair in self._edges if gone & set(pair)}
+        self._enter("remove nodes", ids=names)
+
+    def refit(self) -> None:
+        """Choose and fit again."""
+        self._enter("refit")
+
+    def _enter(self, kind: str, **columns: Array) -> None:
+        change = Change(kind, columns)
+        if len(change):
+            self.changes.append(change)
+
+    # -- checks --------------------------------------------------------------------------------------------------------
+
+    def _rows(self, names: Array, probabilities: object) -> Array:
+        array = as_array("probabilities", probabilities)
+        if array.size == names.size == 0:
+            return array
+        rows = check_probabilities(np.atleast_2d(array))
+        if rows.shape[0] != names.size:
+            raise InvalidInputError(f"`probabilities` must have one row per id, {names.size}; got {rows.shape[0]}")
+        if self._classes is not None and rows.shape[1] != self._classes:
+            raise InvalidInputError(
+                f"`probabilities` must have one column per class, {self._classes}; got {rows.shape[1]} columns"
+            )
+        if self._dtype is not None and rows.dtype != self._dtype:
+            # Narrower numbers are kept as they are; wider ones would silently be rounded.
+            if self._dtype == np.float32 and rows.dtype == np.float64 and not np.array_equal(rows, rows.astype("f4")):
+                raise InvalidInputError(
+                    "`probabilities` must be float32, as those of the first nodes were; got float64. Pass "
+                    "probabilities.astype('float32')."
+                )
+            rows = rows.astype(self._dtype)
+        self._classes, self._dtype = rows.shape[1], rows.dtype
+        return rows
+
+    def _ends(self, source: object, target: object) -> tuple[Array, Array]:
+        ends = as_ids("source", source), as_ids("target", target)
+        if ends[0].size != ends[1].size:
+            raise InvalidInputError(f"`target` must have one entry per source, {ends[0].size}; got {ends[1].size}")
+        for name, names in zip(("source", "target"), ends, strict=True):
+            self._known(name, names)
+        return ends
+
+    def _existing(self, ids: object) -> Array:
+        """Return ids of nodes that are there, each once."""
+        names = as_ids("ids", ids)
+        self._known("ids", names)
+        _refuse_repeats("ids", names)
+        return names
+
+    def _known(self, name: str, names: Array) -> None:
+        there = self._is_there(names)
+        if not there.all():
+            raise unknown(name, names[~there])
+
+    def _is_there(self, names: Array) -> npt.NDArray[np.bool_]:
+        return self._now(self.state.names.find(names) >= 0, self._there, names)
+
+    def _has_label(self, names: Array) -> npt.NDArray[np.bool_]:
+        slots = self.state.names.find(names)
+        known = slots >= 0
+        known[known] = self.state.labels.values[slots[known]] >= 0
+        return self._now(known, self._labelled, names)
+
+    def _now(self, before: npt.NDArray[np.bool_], noted: dict[Any, bool], names: Array) -> npt.NDArray[np.bool_]:
+        """Return what is true after the batch so far."""
+        self._write_out()
+        if not noted:
+            return before
+        pairs = zip(names.tolist(), before.tolist(), strict=True)
+        return np.fromiter((noted.get(item, old) for item, old in pairs), dtype=bool, count=names.size)
+
+    def _note(self, noted: dict[Any, bool], names: Array, value: bool) -> None:
+        self._later.append((noted, (names,), value))
+
+    def _write_out(self) -> None:
+        """Enter what was noted, in its order."""
+        for noted, names, value in self._later:
+            if noted is self._edges:
+                pairs = zip(*(ends.tolist() for ends in names), strict=True)
+                noted.update((self._pair(*pair), value) for pair in pairs)
+            else:
+                noted.update(dict.fromkeys(names[0].tolist(), value))
+        self._later.clear()
+
+    def _pair(self, one: Any, other: Any) -> tuple[Any, Any]:
+        if self.state.adjacency.directed or (isinstance(one, str), one) <= (isinstance(other, str), other):
+            return one, other
+        return other, one
+
+    def _as_labels(self, labels: object) -> IntArray | Array:
+        """Return labels as numbers, from numbers or from names of classes."""
+        column: Array = label_numbers(np.atleast_1d(as_column("labels", labels)), self.state.class_names)
+        return column
+
+
+class Repeated(Draft):
+    """Changes that are in the log already: they are read, but not checked against the present state."""
+
+    def remove_labels(self, ids: object) -> None:
+        """Remove labels."""
+        self._enter("remove labels", ids=as_ids("ids", ids))
+
+    def remove_edges(self, source: object, target: object) -> None:
+        """Remove edges."""
+        self._enter("remove edges", **dict(zip(("source", "target"), self._ends(source, target), strict=True)))
+
+    def _known(self, name: str, names: Array) -> None:
+        pass
+
+    def _is_there(self, names: Array) -> npt.NDArray[np.bool_]:
+        return np.zeros(names.size, dtype=bool)
+
+    _has_label = _is_there
+
+
+def _first(names: Array) -> str:
+    return shown(names.tolist()[0])
+
+
+def _refuse_repeats(name: str, ids: Array) -> None:
+    if ids.dtype == np.int64:
+        ordered = np.sort(ids)
+        again = ordered[1:][ordered[1:] == ordered[:-1]]
+        repeated = int(again[0]) if again.size else None
+    else:
+        seen: set[Any] = set()
+        repeated = next((item for item in ids if item in seen or seen.add(item)), None)  # type: ignore[func-returns-value]
+    if repeated is not None:
+        raise InvalidInputError(f"`{name}` must not repeat a node; {shown(repeated)} is there twice")

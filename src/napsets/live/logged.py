@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 from napsets.checks.values import check_flag, shown
 from napsets.errors import InvalidInputError
-from napsets.live.draft import Draft, Repeated
-from napsets.live.events import Change
+from napsets.live.events import Change, Draft, Repeated
 from napsets.live.fold import Fold, Snapshot, read_snapshot, write_snapshot
 from napsets.live.monitoring import Monitor
 from napsets.live.record import History

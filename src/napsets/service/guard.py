@@ -312,14 +312,11 @@ async def _read(receive: Receive, most: int) -> bytes:
 
 def _replay(body: bytes, receive: Receive) -> Receive:
     """Return what gives the application a body that was read already, and then whatever comes."""
-    given = False
+    first = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def again() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        message = next(first, None)
+        return await receive() if message is None else message
 
     return again
 
