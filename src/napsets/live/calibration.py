@@ -276,7 +276,7 @@ class Calibration:
         if self._is_ready:
             probabilities, scores = self.engine.candidates(slots)
             return probabilities, scores
-        rows = self.state.outputs.values[slots]  # type: ignore[union-attr]
+        rows = self.state.nodes["outputs"][slots]
         return rows, np.zeros(rows.shape)
 
     # -- snapshots -----------------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ class Calibration:
 
     def take(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Take what was chosen and learned from a snapshot, for a state that was restored."""
-        if "fitted" in arrays and self.state.outputs is not None:
-            self._go_on(Fitted.from_arrays(arrays, self.state.outputs.values[:1]), None)
+        if "fitted" in arrays and self.state.nodes.size:
+            self._go_on(Fitted.from_arrays(arrays, self.state.nodes["outputs"][:1]), None)
         else:
             self.engine.load()

@@ -102,9 +102,9 @@ class Ear:
     def load(self) -> None:
         """Take over a state with all its labels."""
         state, by_slot = self.state, self._by_slot
-        self.grow(state.labels.size - by_slot.size)
+        self.grow(state.nodes.size - by_slot.size)
         slots = state.labelled()
-        labels, reference = state.labels.values[slots], state.is_reference.values[slots]
+        labels, reference = state.nodes["labels"][slots], state.nodes["is_reference"][slots]
         self.code[:] = 0
         self.code[slots] = np.where(reference, labels + 1, -(labels + 1))
         by_slot["crowd"][:] = 0
@@ -129,7 +129,7 @@ class Ear:
 
         Returns how many entries hear it, or −1 if that does not determine which scores change.
         """
-        label, reference = int(self.state.labels.values[slot]), bool(self.state.is_reference.values[slot])
+        label, reference = int(self.state.nodes["labels"][slot]), bool(self.state.nodes["is_reference"][slot])
         hearers = self._speak(slot, label, 1, reference)
         self.code[slot] = label + 1 if reference else -(label + 1)
         self._extend(np.array([slot]))
@@ -137,7 +137,7 @@ class Ear:
 
     def leave(self, slot: int) -> None:
         """Stop counting a node's label, which it still has; the last entry takes the place of its entry."""
-        label, reference = int(self.state.labels.values[slot]), bool(self.state.is_reference.values[slot])
+        label, reference = int(self.state.nodes["labels"][slot]), bool(self.state.nodes["is_reference"][slot])
         entry = int(self.entry_of[slot])
         self.code[slot] = 0
         self.entry_of[self.entries["slots"][-1]] = entry
@@ -204,7 +204,7 @@ class Ear:
         return self._look(slots, np.empty(slots.size + 1, dtype=np.int64))
 
     def _look(self, slots: IntArray, starts: IntArray) -> tuple[FloatArray, Hearers]:
-        rooms, outputs = self._by_slot.rooms, self.state.outputs.values  # type: ignore[union-attr]
+        rooms, outputs = self._by_slot.rooms, self.state.nodes["outputs"]
         tables, surroundings = np.empty((5, slots.size, self.classes)), (self.state.adjacency.rows, self._speakers())
         heard = hearing.look_around(
             slots, *surroundings, outputs, rooms["means"], rooms["stale"], tables, self._scratch(), starts
@@ -230,7 +230,7 @@ class Ear:
 
         With `codes`, as if the slots had these labels, as in `Speakers`.
         """
-        exponents, p = learned.exponents, self.state.outputs.values[slots]  # type: ignore[union-attr]
+        exponents, p = learned.exponents, self.state.nodes["outputs"][slots]
         fixed, alike = np.empty(around.shape), around
         if exponents.alike:
             counts, codes = learned.table[p.argmax(axis=1)], self.code[slots] if codes is None else codes
@@ -249,10 +249,10 @@ class Ear:
         """Return what the reference teaches now."""
         self.catch_up()
         state = self.state
-        outputs: Array = state.outputs.values  # type: ignore[union-attr]
+        outputs: Array = state.nodes["outputs"]
         slots = np.flatnonzero(self.code > 0)
         labels = self.labels(slots)
-        present = outputs if state.present == outputs.shape[0] else outputs[state.labels.values > -2]
+        present = outputs if state.present == outputs.shape[0] else outputs[state.nodes["labels"] > -2]
         learned = Learned(Exponents(), label_shares(present, labels), alike_table(outputs, Labelled(slots, labels)))
         kept = fitted_rows(slots.size, outputs.shape[1])
         near, far, around = self.of_reference(slots[kept])
@@ -264,12 +264,12 @@ class Ear:
     def probabilities(self, learned: Learned, fixed: FloatArray, near: FloatArray, far: FloatArray) -> Array:
         """Return corrected probabilities, as wide as the model's."""
         weights = label_weights(learned, fixed, near, far)
-        return normalised(weights).astype(self.state.outputs.values.dtype)  # type: ignore[union-attr]
+        return normalised(weights).astype(self.state.nodes["outputs"].dtype)
 
     def informed(self, entries: IntArray, score: Any, learned: Learned) -> BoundInformed:
         """Return a score of some entries, with their labels as the bag."""
         slots, none = self.entries["slots"][entries], Labelled(entries[:0], entries[:0])
-        rows = BoundRows(score, self.state.outputs.values[slots], self.state.u.values[slots])  # type: ignore[union-attr]
+        rows = BoundRows(score, self.state.nodes["outputs"][slots], self.state.nodes["u"][slots])
         labelled = Labelled(np.arange(entries.size), self.labels(slots))
         fixed, near, far = (sealed(self.entries[name][entries]) for name in COUNTED)
         bag = Bag(labelled, fixed, near, far, none.nodes)

@@ -140,7 +140,7 @@ class Draft:
         self.state = state
         self.changes: list[Change] = []
         self._classes = state.classes
-        self._dtype = None if state.outputs is None else state.outputs.values.dtype
+        self._dtype = state.nodes["outputs"].dtype if state.nodes.size else None
         #: Whether a node exists, and whether it has a label, where the batch has changed that.
         self._there: dict[Any, bool] = {}
         self._labelled: dict[Any, bool] = {}
@@ -285,7 +285,7 @@ class Draft:
     def _has_label(self, names: Array) -> npt.NDArray[np.bool_]:
         slots = self.state.names.find(names)
         known = slots >= 0
-        known[known] = self.state.labels.values[slots[known]] >= 0
+        known[known] = self.state.nodes["labels"][slots[known]] >= 0
         return self._now(known, self._labelled, names)
 
     def _now(self, before: npt.NDArray[np.bool_], noted: dict[Any, bool], names: Array) -> npt.NDArray[np.bool_]:

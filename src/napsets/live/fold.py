@@ -18,7 +18,6 @@ from napsets.checks.arguments import BoolArray, IntArray
 from napsets.files.places import replacing
 from napsets.live.calibration import Calibration
 from napsets.live.events import Change, pack, unpack
-from napsets.live.nodes import Column
 from napsets.live.record import Judgement, Record
 from napsets.live.settings import LiveSettings
 from napsets.live.state import State, in_reference, uniforms
@@ -30,8 +29,6 @@ Array = npt.NDArray[Any]
 #: The version of a snapshot's contents; a snapshot of another version is replaced from the log.
 _VERSION = 2
 _NAME = "snapshot.npz"
-#: The columns of the state that a snapshot holds as they are.
-_COLUMNS = ("labels", "numbers", "is_reference", "arrivals", "u")
 #: The level used for 1 or above if sets may not be empty: the most probable labels remain.
 _LARGEST = 1.0 - 2.0**-20
 
@@ -69,7 +66,7 @@ class Fold:
         elif change.kind == "predictions":
             for slot, level, member in zip(slots.tolist(), columns["level"].tolist(), columns["member"], strict=True):
                 mark = Mark(level, (), 0) if self.steering is None else self.steering.mark()
-                if state.labels.values[slot] == -1:
+                if state.nodes["labels"][slot] == -1:
                     self._issued[slot] = Issued(mark, member)
         else:
             for slot in slots.tolist():
@@ -96,7 +93,7 @@ class Fold:
     def _remove(self, slot: int, *, node: bool) -> None:
         """Remove the label of a slot, if it has one, and optionally the node with its edges."""
         state, calibration = self.state, self.calibration
-        if state.labels.values[slot] >= 0:
+        if state.nodes["labels"][slot] >= 0:
             calibration.engine.leave(slot)
             state.remove_label(slot)
         if node:
@@ -110,10 +107,10 @@ class Fold:
     def _set_outputs(self, slots: IntArray, probabilities: Array) -> None:
         """Replace outputs; labels then count with their new scores."""
         state = self.state
-        labelled = slots[state.labels.values[slots] >= 0].tolist()
+        labelled = slots[state.nodes["labels"][slots] >= 0].tolist()
         for slot in labelled:
             self.calibration.engine.leave(slot)
-        state.outputs.values[slots] = probabilities  # type: ignore[union-attr]
+        state.nodes["outputs"][slots] = probabilities
         self.calibration.engine.see_outputs(slots)
         for slot in labelled:
             self.calibration.enter(slot)
@@ -127,7 +124,7 @@ class Fold:
         us = uniforms(settings.seed, first + np.arange(slots.size)).tolist()
         for place, (covered, size, score, level) in enumerate(self._judged(slots, labels)):
             slot, p_value = int(slots[place]), math.nan
-            delay = state.arrived_labels - int(state.arrivals.values[slot])
+            delay = state.arrived_labels - int(state.nodes["arrivals"][slot])
             judges_after = calibration.engine.judges_after
             if tested[place] and not judges_after:
                 p_value = calibration.p_value(slot, score, us[place])
@@ -194,10 +191,9 @@ class Fold:
             "number": np.array([one.mark.number for one in issued], dtype=np.int64),
         }
         arrays = self.record.arrays() | self.calibration.arrays()
-        arrays |= {name: getattr(state, name).values for name in _COLUMNS}
-        arrays["outputs"] = np.empty((0, 0)) if state.outputs is None else state.outputs.values
+        arrays |= {"outputs": np.empty((0, 0))} | {name: state.nodes[name] for name in state.nodes.rooms}
         arrays["offsets"], arrays["columns"] = state.adjacency.packed()
-        arrays["ids"] = _as_bytes(pack({"ids": state.names.of(np.flatnonzero(state.labels.values > -2))}))
+        arrays["ids"] = _as_bytes(pack({"ids": state.names.of(np.flatnonzero(state.nodes["labels"] > -2))}))
         arrays["arrived_labels"] = np.array(state.arrived_labels)
         arrays |= {f"issued_{name}": column for name, column in marks.items()}
         if self.steering is not None:
@@ -208,14 +204,12 @@ class Fold:
         """Take what `arrays` gave after this many events, where there were none yet."""
         state, labels = self.state, arrays["labels"]
         state.names.restore(unpack(arrays["ids"].tobytes())["ids"], np.flatnonzero(labels > -2), labels.size)
-        if arrays["outputs"].size:
-            state.outputs = Column(arrays["outputs"])
-        for name in _COLUMNS:
-            setattr(state, name, Column(arrays[name]))
+        if labels.size:
+            state.nodes.take({name: arrays[name] for name in (*state.nodes.rooms, "outputs")})
         state.adjacency.take(arrays["offsets"], arrays["columns"])
         state.arrived_labels, state.events = int(arrays["arrived_labels"]), events
         state.present = int((labels > -2).sum())
-        reference = state.is_reference.values[labels >= 0]
+        reference = state.nodes["is_reference"][labels >= 0]
         state.sizes = [int(reference.sum()), int((~reference).sum())]
         self.record.take(arrays)
         self.calibration.take(arrays)

@@ -74,14 +74,13 @@ class Following:
     def load(self) -> None:
         """Take over a state with all its labels, as after a restart."""
         state = self.state
-        self.grow(state.labels.size)
+        self.grow(state.nodes.size)
         slots = state.labelled()
         if not slots.size:
             return
-        scores = np.concatenate(
-            [self.scores(part, state.labels.values[part]) for part in np.array_split(slots, slots.size // _LABELS + 1)]
-        )
-        groups, reference = self._by_slot["groups"][slots], state.is_reference.values[slots] | (not self.exact)
+        parts, labels = np.array_split(slots, slots.size // _LABELS + 1), state.nodes["labels"]
+        scores = np.concatenate([self.scores(part, labels[part]) for part in parts])
+        groups, reference = self._by_slot["groups"][slots], state.nodes["is_reference"][slots] | (not self.exact)
         known = slots[reference]
         self._by_slot["member"][known], self._by_slot["scores"][known] = True, scores[reference]
         self._ordered.fill(np.zeros(known.size), scores[reference])
@@ -103,8 +102,8 @@ class Following:
         table.extend(count)
         for name, value in (("member", False), ("scores", 0.0), ("groups", 0), ("stamps", 0), ("entry_of", -1)):
             table[name][before:] = value
-        if self.weighting.alike and count and self.state.outputs is not None:
-            values = self.state.outputs.values
+        if self.weighting.alike and count:
+            values = self.state.nodes["outputs"]
             table["groups"][before:] = values[before:].argmax(axis=1)
             if self._same_sizes.size < values.shape[1]:
                 self._same_sizes = np.zeros(values.shape[1], dtype=np.int64)
@@ -112,10 +111,10 @@ class Following:
     def enter(self, slot: int, score: float | None = None) -> None:
         """Count a node's new label; its score may be known already."""
         if score is None:
-            score = self.scores(np.array([slot]), self.state.labels.values[[slot]]).tolist()[0]
+            score = self.scores(np.array([slot]), self.state.nodes["labels"][[slot]]).tolist()[0]
         table = self._by_slot
         group = int(table["groups"][slot])
-        if not self.exact or self.state.is_reference.values[slot]:
+        if not self.exact or self.state.nodes["is_reference"][slot]:
             table["member"][slot], table["scores"][slot] = True, score
             self._ordered.add(0.0, score)
             if self.weighting.alike:
@@ -135,7 +134,7 @@ class Following:
         """Stop counting a node's label, which it still has."""
         table = self._by_slot
         score, group = float(table["scores"][slot]), int(table["groups"][slot])
-        if not self.exact or self.state.is_reference.values[slot]:
+        if not self.exact or self.state.nodes["is_reference"][slot]:
             table["member"][slot] = False
             self._ordered.remove(0.0, score)
             if self.weighting.alike:
@@ -152,7 +151,7 @@ class Following:
     def see_outputs(self, slots: IntArray) -> None:
         """Note that nodes have new outputs; labelled ones leave before, and enter after."""
         if self.weighting.alike:
-            self._by_slot["groups"][slots] = self.state.outputs.values[slots].argmax(axis=1)  # type: ignore[union-attr]
+            self._by_slot["groups"][slots] = self.state.nodes["outputs"][slots].argmax(axis=1)
 
     def touch(self, *ends: IntArray) -> None:
         """Note that edges at some slots were added, or are about to be removed."""
@@ -198,7 +197,7 @@ class Following:
     # -- scores and ranks ----------------------------------------------------------------------------------------------
 
     def _bound(self, slots: IntArray) -> BoundRows:
-        return BoundRows(self.method.score, self.state.outputs.values[slots], self.state.u.values[slots])  # type: ignore[union-attr]
+        return BoundRows(self.method.score, self.state.nodes["outputs"][slots], self.state.nodes["u"][slots])
 
     def scores(self, slots: IntArray, labels: IntArray) -> FloatArray:
         """Return the scores of nodes at labels."""

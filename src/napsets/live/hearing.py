@@ -101,7 +101,7 @@ class Hearing:
 
     def enter(self, slot: int, _: float | None = None) -> None:
         """Count a node's new label."""
-        entries, judged, reference = self.ear.entries, self._judged, self.state.is_reference.values[slot]
+        entries, judged, reference = self.ear.entries, self._judged, self.state.nodes["is_reference"][slot]
         hearers = self.ear.enter(slot)
         self._changed(-1 if hearers < 0 else hearers + 1)
         if judged is not None and judged[0] == slot:  # the evidence of its set is that of its new entry
@@ -142,7 +142,7 @@ class Hearing:
             some = rows[start : start + step]
             slots = entries["slots"][some]
             probabilities = self.ear.probabilities(self.learned, *(entries[name][some] for name in COUNTED))
-            scores[start : start + step] = self._at(probabilities, self.ear.labels(slots), self.state.u.values[slots])
+            scores[start : start + step] = self._at(probabilities, self.ear.labels(slots), self.state.nodes["u"][slots])
         if rows.size:
             self._lists.replace(self.ear.code[entries["slots"][rows]], entries["raw"][rows], scores)
             entries["raw"][rows] = scores
@@ -200,9 +200,9 @@ class Hearing:
             added = label_weights(self.learned, fixed, heard + near[some][:, None], passed + far[some][:, None])
             changed = np.repeat(label_weights(self.learned, fixed, heard, passed)[:, None, :], classes, axis=1)
             changed[:, every, every] = added
-            probabilities = normalised(changed.reshape(-1, classes)).astype(self.state.outputs.values.dtype)  # type: ignore[union-attr]
+            probabilities = normalised(changed.reshape(-1, classes)).astype(self.state.nodes["outputs"].dtype)
             slots = ear.entries["slots"][rows]
-            labels, u = (np.repeat(each, classes) for each in (ear.labels(slots), self.state.u.values[slots]))
+            labels, u = (np.repeat(each, classes) for each in (ear.labels(slots), self.state.nodes["u"][slots]))
             scores[some] = self._at(probabilities, labels, u).reshape(rows.size, classes)
         return scores
 
@@ -288,7 +288,7 @@ class Hearing:
         ahead = self._ahead.get(int(slots[0])) if slots.size == 1 else None
         fixed = self.ear.fixed(slots, tables[4], self.learned) if ahead is None else ahead[:1]
         self._judged = (int(slots[0]), (*tables, fixed)) if slots.size == 1 else None
-        probabilities, u = self.ear.probabilities(self.learned, fixed, *tables[2:4]), self.state.u.values[slots]
+        probabilities, u = self.ear.probabilities(self.learned, fixed, *tables[2:4]), self.state.nodes["u"][slots]
         matrix = score_rows(self._base, "matrix", probabilities, u)
         if self._mix >= 0.0:
             matrix = self._lists.ranked(np.arange(matrix.size) % matrix.shape[1], matrix)
@@ -366,7 +366,7 @@ class Hearing:
         """Return the smoothed p-value of a held-out label that was just added, among the others."""
         self._refresh()
         scores, size = self.ear.entries["raw"][self.ear.entry_of[slot : slot + 1]], self._lists.held_out.size
-        below, up_to = self._lists.compared(self._lists.ranked(self.state.labels.values[slot : slot + 1], scores))
+        below, up_to = self._lists.compared(self._lists.ranked(self.state.nodes["labels"][slot : slot + 1], scores))
         return smoothed_p_value(size - int(up_to[0]), int(up_to[0] - below[0]) - 1, size - 1, u)
 
     @compiling_now()

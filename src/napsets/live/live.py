@@ -203,10 +203,10 @@ class Live(Logged):
         with self._writing if log else nullcontext(), self._busy:
             level = self._fold.level if alpha is None else check_alpha(alpha)
             state = self._state
-            if state.outputs is None:
+            if not state.nodes.size:
                 raise InvalidInputError("`ids` must be nodes of the graph; it has none yet")
             if ids is None:
-                slots = np.flatnonzero(state.labels.values == -1)
+                slots = np.flatnonzero(state.nodes["labels"] == -1)
                 names = state.names.of(slots)
             else:
                 names = as_ids("ids", ids)
@@ -248,7 +248,7 @@ class Live(Logged):
 
     def ids(self, *, unlabelled: bool = False) -> list[Any]:
         """Return the ids of all nodes, or of those without a label, in the order of their arrival."""
-        labels = self._state.labels.values
+        labels = self._state.nodes["labels"]
         chosen = labels == -1 if check_flag("unlabelled", unlabelled) else labels > -2
         names: list[Any] = self._state.names.of(np.flatnonzero(chosen)).tolist()
         return names
@@ -293,9 +293,9 @@ class Live(Logged):
             around: list[tuple[Any, int, int]] = []
             for hops in (1, 2):
                 for other in near:
-                    if other not in seen and state.labels.values[other] >= 0 and len(around) < most:
+                    if other not in seen and state.nodes["labels"][other] >= 0 and len(around) < most:
                         (name,) = state.names.of(np.array([other])).tolist()
-                        around.append((name, int(state.labels.values[other]), hops))
+                        around.append((name, int(state.nodes["labels"][other]), hops))
                     seen.add(other)
                 if len(around) == most:
                     break

@@ -17,40 +17,6 @@ from napsets.kernels import growing
 Array = npt.NDArray[Any]
 
 
-class Column:
-    """An array that grows at its end, in amortised constant time per entry."""
-
-    def __init__(self, values: Array) -> None:
-        self._room = values
-        self.size = values.shape[0]
-
-    @property
-    def values(self) -> Array:
-        """The entries, as a view that may be written to."""
-        return self._room[: self.size]
-
-    def extend(self, values: Array) -> None:
-        """Enter values at the end."""
-        size = self.size + values.shape[0]
-        self._make_room(size)
-        self._room[self.size : size] = values
-        self.size = size
-
-    def append(self, value: Any) -> None:
-        """Enter one value at the end."""
-        self._make_room(self.size + 1)
-        self._room[self.size] = value
-        self.size += 1
-
-    def _make_room(self, size: int) -> None:
-        if size > self._room.shape[0]:
-            # A first batch that is large is often the only one: room is left from the second on.
-            room = size if self.size == 0 else max(size, self.size + self.size // 2 + 8)
-            grown = np.empty((room, *self._room.shape[1:]), dtype=self._room.dtype)
-            grown[: self.size] = self.values
-            self._room = grown
-
-
 class Table:
     """Columns that grow together at their end, in amortised constant time per row.
 
@@ -67,11 +33,16 @@ class Table:
         """Add rows, whose entries are not set."""
         room, size = next(iter(self.rooms.values())).shape[0], self.size + count
         if size > room:
+            # A first batch that is large is often the only one: room is left from the second on.
             room = size if self.size == 0 else max(size, self.size + self.size // 2 + 8)
             for name, old in self.rooms.items():
                 self.rooms[name] = np.empty((room, *old.shape[1:]), dtype=old.dtype)
                 self.rooms[name][: self.size] = old[: self.size]
         self.size = size
+
+    def take(self, columns: dict[str, Array]) -> None:
+        """Hold other columns, of as many rows as they have."""
+        self.rooms, self.size = columns, next(iter(columns.values())).shape[0]
 
     def drop(self, row: int) -> None:
         """Remove a row; the last one takes its place."""
@@ -169,14 +140,17 @@ class Adjacency:
     def __init__(self, directed: bool) -> None:
         self.directed = directed
         self.edges = 0  #: stored entries: an undirected edge counts twice
-        self.starts, self.sizes, self.rooms = (Column(np.empty(0, dtype=np.int64)) for _ in range(3))
+        #: Where each row starts, its size, and its room.
+        self._table = Table(**dict.fromkeys(("starts", "sizes", "rooms"), np.empty(0, dtype=np.int64)))
         self.columns: Array = np.empty(0, dtype=np.int32)
         self._used = 0
 
     def add_nodes(self, count: int) -> None:
         """Enter nodes without neighbours."""
-        for column in (self.starts, self.sizes, self.rooms):
-            column.extend(np.zeros(count, dtype=np.int64))
+        table, before = self._table, self._table.size
+        table.extend(count)
+        for name in table.rooms:
+            table[name][before:] = 0
 
     def add_edges(self, source: IntArray, target: IntArray) -> None:
         """Enter edges; existing edges and loops change nothing."""
@@ -185,17 +159,16 @@ class Adjacency:
             return
         if not self.directed:
             source, target = np.concatenate([source, target]), np.concatenate([target, source])
-        changed = np.empty(source.size, dtype=bool)
-        done = 0
+        table, changed, done = self._table, np.empty(source.size, dtype=bool), 0
         while True:
             some, self._used = growing.insert_edges(
-                source[done:], target[done:], self.starts.values, self.sizes.values, self.rooms.values, self.columns,
+                source[done:], target[done:], *(table[name] for name in table.rooms), self.columns,
                 self._used, changed[done:],
             )  # fmt: skip
             done += some
             if done == source.size:
                 break
-            self._make_room(2 * int(self.sizes.values[source[done]]) + 8)
+            self._make_room(2 * int(table["sizes"][source[done]]) + 8)
         self.edges += int(changed.sum())
 
     def remove_edges(self, source: IntArray, target: IntArray) -> None:
@@ -209,36 +182,34 @@ class Adjacency:
         neighbours = self.neighbours(slot).astype(np.int64)
         self.remove_edges(np.full(neighbours.size, slot), neighbours)
         if self.directed:
-            rows = np.flatnonzero(self.has(np.arange(self.starts.size), np.full(self.starts.size, slot)))
+            rows = np.flatnonzero(self.has(np.arange(self._table.size), np.full(self._table.size, slot)))
             self.remove_edges(rows, np.full(rows.size, slot))
 
     def has(self, source: IntArray, target: IntArray) -> npt.NDArray[np.bool_]:
         """Return which edges are there."""
-        there: npt.NDArray[np.bool_] = growing.has_edges(
-            source, target, self.starts.values, self.sizes.values, self.columns
-        )
+        there: npt.NDArray[np.bool_] = growing.has_edges(source, target, *self.rows)
         return there
 
     def neighbours(self, slot: int) -> Array:
         """Return the neighbours of one slot, ascending."""
-        start = int(self.starts.values[slot])
-        return self.columns[start : start + int(self.sizes.values[slot])]
+        start = int(self._table["starts"][slot])
+        return self.columns[start : start + int(self._table["sizes"][slot])]
 
     @property
     def rows(self) -> Any:
         """The neighbours of all slots, as kernels see them."""
-        return growing.Rows(self.starts.values, self.sizes.values, self.columns)
+        return growing.Rows(self._table["starts"], self._table["sizes"], self.columns)
 
     def packed(self) -> tuple[IntArray, Array]:
         """Return the rows one after another: offsets and columns."""
-        offsets = np.concatenate([[0], np.cumsum(self.sizes.values)])
+        offsets = np.concatenate([[0], np.cumsum(self._table["sizes"])])
         packed = np.empty(offsets[-1], dtype=self.columns.dtype)
         growing.pack_rows(*self.rows, offsets, packed)
         return offsets, packed
 
     def take(self, offsets: IntArray, columns: Array) -> None:
         """Take rows that ascend, for all slots."""
-        self.starts, self.sizes, self.rooms = map(Column, (offsets[:-1].copy(), np.diff(offsets), np.diff(offsets)))
+        self._table.take({"starts": offsets[:-1].copy(), "sizes": np.diff(offsets), "rooms": np.diff(offsets)})
         self.columns, self._used, self.edges = columns, columns.size, int(columns.size)
 
     def _rebuild(self, source: IntArray, target: IntArray) -> None:
@@ -247,7 +218,7 @@ class Adjacency:
             offsets, columns = self.packed()
             rows = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
             source, target = np.concatenate([rows, source]), np.concatenate([columns.astype(np.int64), target])
-        offsets, columns, _ = compress(source, target, self.starts.size, self.directed)
+        offsets, columns, _ = compress(source, target, self._table.size, self.directed)
         self.take(offsets, columns.copy() if not columns.flags.writeable else columns)
 
     def _make_room(self, needed: int) -> None:

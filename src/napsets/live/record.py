@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.live.monitoring import Monitor, interval_from_counts
-from napsets.live.nodes import Column
+from napsets.live.nodes import Table
 
 _LOG10 = math.log(10.0)
 
@@ -33,21 +33,21 @@ class Record:
     """All judgements, in the order of the labels."""
 
     def __init__(self) -> None:
-        self._columns = {
-            name: Column(np.empty(0, dtype=kind)) for name, kind in zip(Judgement._fields, _KINDS, strict=True)
-        }
+        columns = zip(Judgement._fields, _KINDS, strict=True)
+        self._columns = Table(**{name: np.empty(0, dtype=kind) for name, kind in columns})
 
     def add(self, judgement: Judgement) -> None:
         """Enter one judgement."""
-        for column, value in zip(self._columns.values(), judgement, strict=True):
-            column.append(value)
+        self._columns.extend(1)
+        for room, value in zip(self._columns.rooms.values(), judgement, strict=True):
+            room[len(self) - 1] = value
 
     def __len__(self) -> int:
-        return int(self._columns["event"].size)
+        return self._columns.size
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """Return one attribute of all judgements."""
-        return self._columns[name].values
+        return self._columns[name]
 
     def since(self, labels: int) -> Iterator[tuple[bool, int, float | None, int]]:
         """Yield the judgements after the first `labels`, as arguments of `Monitor.step`."""
@@ -63,12 +63,11 @@ class Record:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the columns, for a snapshot."""
-        return {f"record_{name}": column.values for name, column in self._columns.items()}
+        return {f"record_{name}": self._columns[name] for name in Judgement._fields}
 
     def take(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Take the columns of a snapshot."""
-        for name in self._columns:
-            self._columns[name] = Column(arrays[f"record_{name}"].copy())
+        self._columns.take({name: arrays[f"record_{name}"].copy() for name in Judgement._fields})
 
 
 class History:

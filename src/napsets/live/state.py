@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import InvalidInputError
-from napsets.live.nodes import Adjacency, Column, Names
+from napsets.live.nodes import Adjacency, Names, Table
 from napsets.methods.data import CalibrationData
 from napsets.predictions import PredictionSets
 from napsets.randomness import node_uniforms, split_seed
@@ -60,15 +60,10 @@ class State:
         self.seed, self.share, self.class_names = seed, share, class_names
         self.names = Names()
         self.adjacency = Adjacency(directed)
-        self.outputs: Column | None = None
-        self.u = Column(np.empty(0))
-        #: −1 where unknown; in slots without a node, −2.
-        self.labels = Column(np.empty(0, dtype=np.int64))
-        #: The number of each label in the order of arrival, from 0.
-        self.numbers = Column(np.empty(0, dtype=np.int64))
-        self.is_reference = Column(np.empty(0, dtype=bool))
-        #: How many labels had arrived when each node did.
-        self.arrivals = Column(np.empty(0, dtype=np.int64))
+        #: By slot. Labels are −1 where unknown, and −2 in slots without a node; numbers are theirs in the order of
+        #: arrival, from 0; arrivals say how many labels had come when each node did. Outputs join with the first node.
+        none, flag = np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
+        self.nodes = Table(labels=none, numbers=none, is_reference=flag, arrivals=none, u=np.empty(0))
         self.present = 0
         self.arrived_labels = 0
         self.events = 0
@@ -78,64 +73,64 @@ class State:
     @property
     def classes(self) -> int | None:
         """How many classes there are; None before the first node."""
-        if self.outputs is None:
+        if not self.nodes.size:
             return None if self.class_names is None else len(self.class_names)
-        return int(self.outputs.values.shape[1])
+        return int(self.nodes["outputs"].shape[1])
 
     # -- changes --------------------------------------------------------------------------------------------------
 
     def add_nodes(self, ids: Array, probabilities: Array) -> None:
         """Enter new nodes."""
-        if self.outputs is None:
-            self.outputs = Column(np.empty((0, probabilities.shape[1]), dtype=probabilities.dtype))
+        if not self.nodes.size:
+            self.nodes.rooms["outputs"] = np.empty((0, probabilities.shape[1]), dtype=probabilities.dtype)
+        before = self.nodes.size
         self.names.add(ids)
-        self.outputs.extend(probabilities)
-        self.u.extend(node_uniforms(ids, self.seed))
-        self.labels.extend(np.full(ids.size, -1))
-        self.numbers.extend(np.full(ids.size, -1))
-        self.is_reference.extend(np.zeros(ids.size, dtype=bool))
-        self.arrivals.extend(np.full(ids.size, self.arrived_labels))
+        self.nodes.extend(ids.size)
+        new: dict[str, Any] = {"labels": -1, "numbers": -1, "is_reference": False, "arrivals": self.arrived_labels}
+        new |= {"u": node_uniforms(ids, self.seed), "outputs": probabilities}
+        for name, values in new.items():
+            self.nodes[name][before:] = values
         self.adjacency.add_nodes(ids.size)
         self.present += ids.size
 
     def add_label(self, slot: int, label: int, reference: bool) -> None:
         """Enter the next label, and whether it belongs to the reference."""
-        self.labels.values[slot] = label
-        self.numbers.values[slot] = self.arrived_labels
-        self.is_reference.values[slot] = reference
+        self.nodes["labels"][slot] = label
+        self.nodes["numbers"][slot] = self.arrived_labels
+        self.nodes["is_reference"][slot] = reference
         self.arrived_labels += 1
         self.sizes[not reference] += 1
 
     def remove_label(self, slot: int) -> None:
         """Remove a label; its number is not used again."""
-        self.sizes[not self.is_reference.values[slot]] -= 1
-        self.labels.values[slot] = self.numbers.values[slot] = -1
-        self.is_reference.values[slot] = False
+        self.sizes[not self.nodes["is_reference"][slot]] -= 1
+        self.nodes["labels"][slot] = self.nodes["numbers"][slot] = -1
+        self.nodes["is_reference"][slot] = False
 
     def remove_node(self, slot: int) -> None:
         """Remove a node whose label and edges were removed before."""
         self.names.remove(slot)
-        self.labels.values[slot] = -2
+        self.nodes["labels"][slot] = -2
         self.present -= 1
 
     # -- the present state ---------------------------------------------------------------------------------------------
 
     def labelled(self) -> IntArray:
         """Return the slots of labelled nodes."""
-        return np.flatnonzero(self.labels.values >= 0)
+        return np.flatnonzero(self.nodes["labels"] >= 0)
 
     def batch(self) -> Batch:
         """Return the present state as a batch calibration sees it."""
-        if self.outputs is None:
+        if not self.nodes.size:
             raise InvalidInputError("`nodes` must be added first: there is no node yet")
-        labels = self.labels.values
+        labels = self.nodes["labels"]
         slots = np.flatnonzero(labels > -2)
         whole = slots.size == labels.size
         present = labels[slots]
-        reference = self.is_reference.values[slots]
+        reference = self.nodes["is_reference"][slots]
         data = CalibrationData(
             self.adjacency.graph(None if whole else slots),
-            self.outputs.values[slots],
+            self.nodes["outputs"][slots],
             present,
             np.flatnonzero(present >= 0),
             self.names.of(slots),
