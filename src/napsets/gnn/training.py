@@ -278,29 +278,12 @@ def predict(
         "validation_accuracy": trained.validation_accuracy,
         "dataset": dict(dataset.settings),
     }
+    nodes, origin = np.arange(dataset.num_nodes), (dataset.split, dataset.name, trained.name, about)
     if trained.quantiles:
-        goal = QuantileGoal(dataset, trained.quantiles)
-        targets = np.asarray(dataset.targets, dtype=np.float64)
-        return NodeQuantiles(
-            np.arange(dataset.num_nodes),
-            goal.unscaled(logits),
-            trained.quantiles,
-            targets,
-            dataset.split,
-            dataset.name,
-            trained.name,
-            about,
-        )
-    return NodePredictions(
-        np.arange(dataset.num_nodes),
-        torch.softmax(logits.double(), dim=1).float().numpy(),
-        dataset.labels,
-        dataset.split,
-        dataset.name,
-        trained.name,
-        about,
-        dataset.class_names,
-    )
+        outputs = QuantileGoal(dataset, trained.quantiles).unscaled(logits)
+        return NodeQuantiles(nodes, outputs, trained.quantiles, np.asarray(dataset.targets, dtype=np.float64), *origin)
+    probabilities = torch.softmax(logits.double(), dim=1).float().numpy()
+    return NodePredictions(nodes, probabilities, dataset.labels, *origin, class_names=dataset.class_names)
 
 
 @overload

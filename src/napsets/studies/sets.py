@@ -187,6 +187,7 @@ def _percent(share: float) -> str:
 def _comparison_tables(table: Averages) -> list[Table]:
     """Return sizes and gaps relative to split APS, for each share of labels, over all models and for each."""
     sizes = ["method", "geometric mean", "arithmetic mean", "worst", "on", "coverage", "empty", "full"]
+    shown = ("method", "geometric", "arithmetic", "worst", "worst_on", "coverage")
     size_notes = ["Coverage, and the share of empty and of full sets, are means over graphs."]
     comparisons = []
     for share in sorted({place.share for place in table}):
@@ -194,17 +195,7 @@ def _comparison_tables(table: Averages) -> list[Table]:
             methods = [method for method in _methods(table) if is_comparable(table, method, share, models)]
             ratios = [compare_with_split(table, method, share, models) for method in methods]
             size_lines: list[list[Entry]] = [
-                [
-                    r.method,
-                    r.geometric,
-                    r.arithmetic,
-                    r.worst,
-                    r.worst_on,
-                    r.coverage,
-                    percent(r.empty),
-                    percent(r.full),
-                ]
-                for r in ratios
+                [*(getattr(r, name) for name in shown), percent(r.empty), percent(r.full)] for r in ratios
             ]
             gap_lines: list[list[Entry]] = [
                 [r.method, r.gaps, *(r.gaps_by_kind[kind] for kind in KINDS)] for r in ratios

@@ -27,6 +27,8 @@ _CLEARLY = 3.0
 #: A palette that colour-blind readers can distinguish (Okabe and Ito).
 _COLOURS = {"on the front": "#0072B2", "not on it": "#999999", "does not cover": "#D55E00", "baseline": "#000000"}
 _COLUMNS = 3
+#: What is averaged over the graphs of a method.
+_AVERAGED = ("under", "coverage", "empty_rate", "full_rate", "seconds")
 
 
 @dataclass(frozen=True)
@@ -106,10 +108,8 @@ def _standing(
         gap_error=_error([mean([row_excess(row) for row in rows]) for rows in by_seed]),
         excess={kind: mean([_excess(row, "gap", kind) for row in mine]) for kind in KINDS},
         under=mean([_excess(row, "under", kind) for row in mine for kind in KINDS]),
-        coverage=mean([row["coverage"] for row in mine]),
         coverage_error=math.sqrt(sum(noise)) / len(noise),
-        empty_rate=mean([row["empty_rate"] for row in mine]),
-        full_rate=mean([row["full_rate"] for row in mine]),
+        **{name: mean([row[name] for row in mine]) for name in ("coverage", "empty_rate", "full_rate")},
         seconds=float(np.median([row["seconds"] for row in mine])),
         alpha=alpha,
     )
@@ -188,14 +188,10 @@ def overall(places: Sequence[Standing]) -> list[Overall]:
                 worst_on=worst.dataset,
                 gap=interval(np.array([place.gap for place in mine])),
                 gap_difference=interval(np.array([place.gap - base[place.dataset].gap for place in mine])),
-                under=mean([place.under for place in mine]),
                 rank=mean(placed),
                 on_front=sum(method in fronts[place.dataset] for place in mine),
                 fails=[place.dataset for place in mine if not place.covers],
-                coverage=mean([place.coverage for place in mine]),
-                empty_rate=mean([place.empty_rate for place in mine]),
-                full_rate=mean([place.full_rate for place in mine]),
-                seconds=mean([place.seconds for place in mine]),
+                **{name: mean([getattr(place, name) for place in mine]) for name in _AVERAGED},
             )
         )
     return sorted(summaries, key=lambda summary: summary.ratio.mean)
