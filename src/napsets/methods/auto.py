@@ -170,9 +170,11 @@ class AutoMethod(Calibrates[Calibrated]):
         if self.score is None and data.split is None:
             share = reference_share(labels, self.alpha, about=0.5 if self.prefer == "even" else _SMALL_SHARE)
         scored, score_candidates = self._choose_score(data, plain, share, followed=followed)
-        score_chosen()
+        if score_chosen is not None:
+            score_chosen(1, 1)
         localiser, local_candidates = self._choose_localiser(scored, followed=followed)
-        localiser_chosen()
+        if localiser_chosen is not None:
+            localiser_chosen(1, 1)
         # Where thresholds are local, the held-out labels only set the level; everywhere else they are evidence too.
         full = getattr(scored.score, "uses_held_out_labels", False) and isinstance(localiser, Everyone)
         scored = scored if full else scored.without_held_out_evidence()

@@ -76,18 +76,6 @@ class Scored(Sealed):
         return sealed(np.sort(np.concatenate([self.reference.nodes, self.level_nodes])))
 
 
-@dataclass(frozen=True)
-class Step:
-    """A step of a calibration, called when it is done; `report` takes the progress in between."""
-
-    report: Progress | None = None
-
-    def __call__(self) -> None:
-        """Report the step as done."""
-        if self.report is not None:
-            self.report(1, 1)
-
-
 @dataclass(frozen=True, eq=False)
 class CalibrationData:
     """The arguments of a calibration, checked once for all methods that use them."""
@@ -184,9 +172,9 @@ class CalibrationData:
             named,
         )
 
-    def steps(self, *sizes: int) -> list[Step]:
-        """Return the steps of a calibration, which together report from 0 to the number of labelled nodes."""
-        return [Step(report) for report in stages(self.progress, sizes, self.calibration.size)]
+    def steps(self, *sizes: int) -> list[Progress | None]:
+        """Return a report for each step of a calibration; together they count from 0 to the labelled nodes."""
+        return stages(self.progress, sizes, self.calibration.size)
 
     def scored(self, score: Any, level: Level, seed: int, *, on_request: bool = False) -> Scored:
         """Return the nodes scored, with as many reference nodes as the level needs; kept for the next call.

@@ -17,11 +17,12 @@ from napsets.checks.values import check_flag, check_kind, check_progress, check_
 from napsets.errors import InvalidInputError, NotCalibratedError
 from napsets.graph import Direction, check_graph
 from napsets.groups import Grouping, describe_groups, make_groups, rebuild_groups
+from napsets.kernels.threads import Progress
 from napsets.levels import LEVELS, Full, Level, Nominal
 from napsets.localisers import LOCALISERS, Everyone, Local, Localiser
 from napsets.localisers.decay import Decay
 from napsets.methods.calibrated import Calibrated
-from napsets.methods.data import CalibrationData, Scored, Step
+from napsets.methods.data import CalibrationData, Scored
 from napsets.methods.thresholds import Grouped
 from napsets.scores import APS, SCORES, Informed, learns, make_score, prediction_type
 from napsets.scores.base import can_use_held_out
@@ -233,17 +234,18 @@ class Method(Calibrates[Calibrated]):
         """Score the labelled nodes and set the level, with arguments that were checked."""
         scoring, ranking = data.steps(1, 1)
         scored = data.scored(self.score, self.level, self.seed, on_request=True)
-        scoring()
+        if scoring is not None:
+            scoring(1, 1)
         return self.on(scored, ranking)
 
-    def on(self, scored: Scored, step: Step | None = None) -> Calibrated:
-        """Calibrate on nodes that were scored already; `step` reports the progress of the ranks."""
+    def on(self, scored: Scored, report: Progress | None = None) -> Calibrated:
+        """Calibrate on nodes that were scored already, and report the progress of the ranks."""
         local = self.localiser.fit(scored.reference)
         nodes, ranks = scored.level_nodes, np.empty(0)
         if nodes.size:
-            ranks = local.ranks(nodes, scored.level_scores, progress=None if step is None else step.report)
-        if step is not None:
-            step()
+            ranks = local.ranks(nodes, scored.level_scores, progress=report)
+        if report is not None:
+            report(1, 1)
         return self.with_ranks(scored, local, ranks)
 
     def with_ranks(

@@ -46,12 +46,17 @@ class Average:
 Averages = Mapping[Place, Average]
 
 
-def averages(rows: Iterable[Row]) -> dict[Place, Average]:
-    """Return the means over repetitions of every combination, in the order of graphs, models, shares and methods."""
+def _by_place(rows: Iterable[Row]) -> dict[Place, list[Row]]:
+    """Return the rows of every combination, in the order of graphs, models, shares and methods."""
     by_place: dict[Place, list[Row]] = defaultdict(list)
     for row in rows:
         by_place[Place(row["dataset"], row["model"], row["share"], row["method"])].append(row)
-    return {place: _average(by_place[place]) for place in sorted(by_place)}
+    return {place: by_place[place] for place in sorted(by_place)}
+
+
+def averages(rows: Iterable[Row]) -> dict[Place, Average]:
+    """Return the means over repetitions of every combination."""
+    return {place: _average(some) for place, some in _by_place(rows).items()}
 
 
 def _average(rows: Sequence[Row]) -> Average:
@@ -131,11 +136,8 @@ def coverage_tests(rows: Iterable[Row], method: str) -> list[CoverageTest]:
     whatever the score. Repetitions are drawn again from the same nodes, so that their counts are independent and their
     sum is the convolution of these laws.
     """
-    by_place: dict[Place, list[Row]] = defaultdict(list)
-    for row in rows:
-        if row["method"] == method:
-            by_place[Place(row["dataset"], row["model"], row["share"], method)].append(row)
-    return [_coverage_test(place, by_place[place]) for place in sorted(by_place)]
+    ours = _by_place(row for row in rows if row["method"] == method)
+    return [_coverage_test(place, some) for place, some in ours.items()]
 
 
 def _coverage_test(place: Place, rows: Sequence[Row]) -> CoverageTest:
