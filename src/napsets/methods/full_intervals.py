@@ -55,13 +55,6 @@ class _Heard(NamedTuple):
     counts: FloatArray
 
 
-class _Lines(NamedTuple):
-    """The outputs of judges as functions of a target: intercepts and slopes, shape (pairs, outputs)."""
-
-    start: FloatArray
-    slope: FloatArray
-
-
 @dataclass(frozen=True, eq=False)
 class FullIntervals(BagLevel):
     """The scores of the targets held out, and how candidates change them."""
@@ -138,8 +131,8 @@ class FullIntervals(BagLevel):
         kept = np.flatnonzero((self._nodes[place] != nodes[row]) & ~taught[nodes[row]] & (counts > 0).any(axis=1))
         return _Heard(row[kept], place[kept], counts[kept])
 
-    def _lines(self, nodes: IntArray, heard: _Heard) -> _Lines:
-        """Return the outputs of the judges near a node as functions of the node's target."""
+    def _lines(self, nodes: IntArray, heard: _Heard) -> tuple[FloatArray, FloatArray]:
+        """Return intercepts and slopes of the outputs of judges as functions of a near node's target."""
         informed, bag = self.informed, self._bag
         speaker, member = nodes[heard.row], self.judges[heard.place]
         centre = informed.score.centre(informed.model[speaker])
@@ -154,7 +147,7 @@ class FullIntervals(BagLevel):
         before = sums[:, :, 0] / (sums[:, :, 1] + RESIDUAL_PRIOR)
         now = (total - heard.counts * centre[:, None]) / count
         start = informed.outputs[judge][:, self._columns] + (now - before) @ self._weights.T
-        return _Lines(start, (heard.counts / count) @ self._weights.T)
+        return start, (heard.counts / count) @ self._weights.T
 
     def thresholds(  # noqa: D102  (one thread does it all)
         self, nodes: IntArray, alphas: Sequence[float], labels: IntArray | None, threads: int | None, report: Any
@@ -187,16 +180,16 @@ class FullIntervals(BagLevel):
             steps.add(gone_rows, np.full(gone.size, -np.inf), gone, -1.0)
             for start, stop, weight in self._at_least(heard, lines, end[heard.row], (sign * spread)[heard.row]):
                 steps.add(heard.row, start, stop, weight)
-            ready = steps.sorted()
+            steps.sort()
             for a, alpha in enumerate(alphas):
                 needed = np.array([rank_place(int(size), alpha) for size in (self._scores.size, self._scores.size - 1)])
                 place = needed[(own >= 0).astype(np.int64)]
-                last = ready.last(self._sorted[0], count - place + 1)
+                last = steps.last(self._sorted[0], count - place + 1)
                 values[a, :, side] = np.where(place > count, np.inf, np.maximum(last, least))
         return values
 
     def _at_least(
-        self, heard: _Heard, lines: _Lines, end: FloatArray, slope: FloatArray
+        self, heard: _Heard, lines: tuple[FloatArray, FloatArray], end: FloatArray, slope: FloatArray
     ) -> list[tuple[FloatArray, FloatArray, float]]:
         """Return between which t each judge's score is at least t, where the candidate is end + slope·t.
 
@@ -205,8 +198,9 @@ class FullIntervals(BagLevel):
         judge = self._nodes[heard.place]
         target = self._bag.labelled.labels[self.judges[heard.place]][:, None]
         spread = self.informed.score.spread(self.informed.outputs[judge])[:, None]
-        start, rise = lines.start + lines.slope * end[:, None], lines.slope * slope[:, None]
-        size = np.abs(lines.start) + np.abs(lines.slope * end[:, None]) + np.abs(target)
+        intercepts, slopes = lines
+        start, rise = intercepts + slopes * end[:, None], slopes * slope[:, None]
+        size = np.abs(intercepts) + np.abs(slopes * end[:, None]) + np.abs(target)
         above = _between(start - target, rise - spread, size)
         below = _between(target - start, -rise - spread, size)
         both = np.maximum(above[0], below[0]), np.minimum(above[1], below[1])
@@ -239,26 +233,16 @@ class _Steps:
         kept &= np.isfinite(stop)
         self.parts.append((row[kept], stop[kept], np.full(int(kept.sum()), -weight)))
 
-    def sorted(self) -> _Sorted:
-        """Return the steps in order, and how high the function is after each."""
+    def sort(self) -> None:
+        """Put the steps in order: where pieces of each row start and end, and how high the function is there."""
         row, at, change = (np.concatenate([part[k] for part in self.parts]) for k in range(3))
         order = np.lexsort((at, row))
-        row, at, height = row[order], at[order], np.cumsum(change[order])
-        first = np.searchsorted(row, np.arange(self.least.size))
-        height -= np.append(0.0, height)[first][row]  # what earlier rows left
-        end = np.append(at[1:], np.inf)
-        end[np.append(first[1:], row.size) - 1] = np.inf
-        return _Sorted(row, at, end, np.rint(height).astype(np.int64), first)
-
-
-class _Sorted(NamedTuple):
-    """Pieces of step functions: their rows, where they start and end, how high they are, and where rows start."""
-
-    row: IntArray
-    start: FloatArray
-    end: FloatArray
-    height: IntArray
-    first: IntArray
+        self.row, self.start, height = row[order], at[order], np.cumsum(change[order])
+        self.first = np.searchsorted(self.row, np.arange(self.least.size))
+        height -= np.append(0.0, height)[self.first][self.row]  # what earlier rows left
+        self.height = np.rint(height).astype(np.int64)
+        self.end = np.append(self.start[1:], np.inf)
+        self.end[np.append(self.first[1:], self.row.size) - 1] = np.inf
 
     def last(self, scores: FloatArray, needed: IntArray) -> FloatArray:
         """Return the last t of each row at which the function and the scores ≥ t are `needed` together; −∞ for none.
