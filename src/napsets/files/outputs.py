@@ -30,28 +30,15 @@ _SCORES = (CQR(), NormalisedResidual(), AbsoluteResidual())
 
 @dataclass(frozen=True, eq=False)
 class NodeOutputs:
-    """What a model says of nodes: probabilities of classes, or numbers such as two quantiles or a prediction.
-
-    Attributes
-    ----------
-    ids : NodeIds
-        One id per row, as the file has them.
-    values : numpy.ndarray
-        One row per node. Probabilities have one column per class, and are float32 where the file has float32, otherwise
-        float64; numbers have one column for each that the score names.
-    class_names : list of str
-        One name per class.
-    score : IntervalScore or None
-        The score whose columns a file of numbers has.
-    notes : list of str
-        What a user should know of them.
-    """
+    """What a model says of nodes: probabilities of classes, or numbers such as two quantiles or a prediction."""
 
     ids: NodeIds
+    #: One row per node. Probabilities have one column per class, and are float32 where the file has float32, otherwise
+    #: float64; numbers have one column for each that the score names.
     values: Any
-    class_names: Any = None
-    score: Any = None
-    notes: list[str] = field(default_factory=list)
+    class_names: Any = None  # a list of str, where there are classes
+    score: Any = None  # the score whose columns a file of numbers has
+    notes: list[str] = field(default_factory=list)  # for the user
 
 
 def read_probabilities(path: str | os.PathLike[str], reading: Reading = PLAIN) -> NodeOutputs:

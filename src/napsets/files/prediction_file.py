@@ -39,18 +39,8 @@ def memory_bound(nodes: int, classes: int, edges: int, *, width: int = 4, eviden
     """Return the most bytes that a prediction from Parquet files with integer ids holds.
 
     400 MB + nodes · (2·width·classes + 150) + edges · 30, however many nodes are predicted; with evidence,
-    nodes · classes · 64 more.
-
-    Parameters
-    ----------
-    nodes, classes : int
-        Shape of the probabilities.
-    edges : int
-        Rows of the file of edges.
-    width : int
-        Bytes of a probability: 4 where the file has float32, otherwise 8.
-    evidence : bool
-        Whether the method weighs the labels around each node, as `auto` and `informed` do.
+    nodes · classes · 64 more. `edges` are rows of their file; `width` is 4 where the file of probabilities has float32,
+    otherwise 8; evidence are the labels around each node, which `auto` and `informed` weigh.
     """
     return 400_000_000 + nodes * (2 * width * classes + 150 + 64 * classes * evidence) + edges * 30
 
@@ -69,18 +59,8 @@ def describe_settings(
 ) -> dict[str, Any]:
     """Return what the metadata of a file of predictions says: the version, the classes and how it was made.
 
-    Parameters
-    ----------
-    settings : mapping
-        The settings, by the names of options.
-    class_names : list of str or None
-        The classes, where there are some.
-    nodes, calibration : int
-        How many nodes there are, and how many of them calibrated.
-    level_labels : int, optional
-        How many labels set the level.
-    method : Method, optional
-        The method, which is recorded by its description, if it has one.
+    The settings go by the names of options. Recorded are also how many nodes there are, how many of them calibrated and
+    how many labels set the level, and the method by its description, if it has one.
     """
     known = {
         "class_names": class_names,

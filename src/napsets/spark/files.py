@@ -149,17 +149,18 @@ def predict_files(
     with _session(master or "local[2]", config) as spark:
         target = absolute(spark, output)
         paths = {name: None if path is None else absolute(spark, path) for name, path in locations.items()}
+        csv = {name: _is_csv(path or "") for name, path in paths.items()}
         check_target(spark, target, paths.values())
         with beside(spark, target) as (work, written), plain_errors():
             read = {name: None if path is None else _read(spark, name, path) for name, path in paths.items()}
-            tables = _with_one_kind_of_ids(read, paths, ids)
+            tables = _with_one_kind_of_ids(read, csv, ids)
             class_names = _stored_class_names(paths["probabilities"] or "")
             options = replace(
                 options,
                 checkpoint_dir=work,
                 class_names=class_names,
-                order=_order(csv=_is_csv(paths["probabilities"] or "")),
-                labels_typed=not _is_csv(paths["labels"] or ""),
+                order=_order(csv=csv["probabilities"]),
+                labels_typed=not csv["labels"],
             )
             result = predict(spark, tables, chosen, options)
             if result.choice is not None:
@@ -287,7 +288,7 @@ def _read(spark: SparkSession, name: str, path: str) -> DataFrame:
 
 
 def _with_one_kind_of_ids(
-    tables: dict[str, DataFrame | None], paths: dict[str, str | None], id_kind: str
+    tables: dict[str, DataFrame | None], csv: dict[str, bool], id_kind: str
 ) -> dict[str, DataFrame | None]:
     """Read ids as `id_kind` says; with "auto", text from CSV becomes integers where that of `probabilities` is."""
     probabilities = tables["probabilities"]
@@ -298,11 +299,11 @@ def _with_one_kind_of_ids(
     if id_kind == "auto":
         typed = probabilities.schema["node"].dataType.simpleString() != "string"
         odd = probabilities.where(~sf.col("node").rlike(CANONICAL_INTEGER))
-        guessed = _is_csv(paths["probabilities"] or "") and odd.isEmpty()
+        guessed = csv["probabilities"] and odd.isEmpty()
         kind = "integer" if typed or guessed else "string"
     result = {}
     for name, table in tables.items():
-        if table is not None and (id_kind != "auto" or (_is_csv(paths[name] or "") and kind == "integer")):
+        if table is not None and (id_kind != "auto" or (csv[name] and kind == "integer")):
             columns = [column for column in _ID_COLUMNS if column in table.columns]
             table = table.withColumns(
                 {c: _as_integer(name, c) if kind == "integer" else sf.col(c).cast("string") for c in columns}

@@ -219,7 +219,7 @@ class Job:
     def ranks(self, walker: Walker | None, held_out: DataFrame) -> DataFrame:
         """Rank the held-out nodes among the reference nodes: ``share``, ``score``."""
         work = partial(arrow.ranks, settings=self.settings, everyone=self.everyone)
-        itself = _about(held_out, "score", "predicted")
+        itself = _about(held_out)
         rows = itself if walker is None else _together(walker.walk(held_out).pairs, itself)
         return rows.mapInArrow(work, "share double, score double")
 
@@ -322,10 +322,9 @@ class _Steps:
         return in_batches(targets, work, self.numbers[kind], self.checkpoints, report, name=kind)
 
 
-def _about(known: DataFrame, *columns: str) -> DataFrame:
+def _about(known: DataFrame) -> DataFrame:
     """Return what is known of targets themselves as rows of the table of pairs, at hop 0."""
-    names = columns or ("score", "predicted")
-    return known.select(sf.col("node").alias("target"), sf.lit(0).cast("tinyint").alias("hop"), *names)
+    return known.select(sf.col("node").alias("target"), sf.lit(0).cast("tinyint").alias("hop"), "score", "predicted")
 
 
 def _together(pairs: DataFrame, itself: DataFrame | None) -> DataFrame:
