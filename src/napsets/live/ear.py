@@ -15,8 +15,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import FloatArray, IntArray, sealed
 from napsets.kernels import hearing
 from napsets.kernels.candidates import FAR, NEAR_SLOPE, Rule
-from napsets.live.nodes import Table
-from napsets.live.state import State
+from napsets.live.state import State, Table
 from napsets.methods.moves import judge_tables
 from napsets.scores import Labelled
 from napsets.scores.base import BoundRows

@@ -14,8 +14,7 @@ from napsets.checks.arguments import IntArray, as_array, as_column, check_known,
 from napsets.checks.frames import label_numbers
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError
-from napsets.live.nodes import unknown
-from napsets.live.state import State
+from napsets.live.state import State, unknown
 
 Array = npt.NDArray[Any]
 

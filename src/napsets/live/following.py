@@ -19,8 +19,7 @@ from napsets.kernels.layout import read_only
 from napsets.kernels.ordered import OrderedPairs
 from napsets.levels import Rank, rank_place
 from napsets.live.alarms import smoothed_p_value
-from napsets.live.nodes import Table
-from napsets.live.state import State
+from napsets.live.state import State, Table
 from napsets.localisers import Cut, Everyone
 from napsets.localisers.base import RULES
 from napsets.localisers.decay import hop_weights

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.live.monitoring import Monitor, interval_from_counts
-from napsets.live.nodes import Table
+from napsets.live.state import Table
 
 _LOG10 = math.log(10.0)
 

@@ -1,4 +1,4 @@
-"""The state of a living graph, which is the fold of its log.
+"""The state of a living graph, which is the fold of its log: ids, columns and neighbours of nodes, with room to grow.
 
 Nodes have slots, which ascend with their arrival and are never reused. `State.batch` gives the present nodes to a batch
 calibration, in the order of their slots.
@@ -14,13 +14,240 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.values import shown
+from napsets.edges import compress
 from napsets.errors import InvalidInputError
-from napsets.live.nodes import Adjacency, Names, Table
+from napsets.graph import Graph
+from napsets.kernels import growing
 from napsets.methods.data import CalibrationData
 from napsets.predictions import PredictionSets
 from napsets.randomness import node_uniforms, split_seed
 
 Array = npt.NDArray[Any]
+
+
+class Table:
+    """Columns that grow together at their end, in amortised constant time per row.
+
+    It starts with an array without rows for each column; `rooms` are these with room to grow, as kernels see them.
+    """
+
+    def __init__(self, **rooms: Array) -> None:
+        self.rooms, self.size = rooms, 0
+
+    def __getitem__(self, name: str) -> Array:
+        return self.rooms[name][: self.size]
+
+    def extend(self, count: int) -> None:
+        """Add rows, whose entries are not set."""
+        room, size = next(iter(self.rooms.values())).shape[0], self.size + count
+        if size > room:
+            # A first batch that is large is often the only one: room is left from the second on.
+            room = size if self.size == 0 else max(size, self.size + self.size // 2 + 8)
+            for name, old in self.rooms.items():
+                self.rooms[name] = np.empty((room, *old.shape[1:]), dtype=old.dtype)
+                self.rooms[name][: self.size] = old[: self.size]
+        self.size = size
+
+    def take(self, columns: dict[str, Array]) -> None:
+        """Hold other columns, of as many rows as they have."""
+        self.rooms, self.size = columns, next(iter(columns.values())).shape[0]
+
+    def drop(self, row: int) -> None:
+        """Remove a row; the last one takes its place."""
+        self.size -= 1
+        for room in self.rooms.values():
+            room[row] = room[self.size]
+
+
+class Names:
+    """The id of each slot, and the slot of each id. Slots are never used again: they ascend with arrival.
+
+    While the ids are 0, 1, 2, … in the order of their slots, nothing is stored.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._ids: list[Any] | None = None
+        self._slots: dict[Any, int] = {}
+
+    def add(self, ids: Array) -> None:
+        """Give the next slots to new ids."""
+        if self._ids is None and not (
+            ids.dtype == np.int64 and np.array_equal(ids, np.arange(self.size, self.size + ids.size))
+        ):
+            self._spell_out()
+        if self._ids is not None:
+            self._slots.update(zip(ids.tolist(), range(self.size, self.size + ids.size), strict=True))
+            self._ids.extend(ids.tolist())
+        self.size += ids.size
+
+    def restore(self, ids: Array, slots: IntArray, size: int) -> None:
+        """Take the ids of all slots that hold a node, as `of` gave them."""
+        if ids.size == size:
+            self.add(ids)
+            return
+        self._ids = [None] * size
+        for item, slot in zip(ids.tolist(), slots.tolist(), strict=True):
+            self._ids[slot] = item
+        self._slots = dict(zip(ids.tolist(), slots.tolist(), strict=True))
+        self.size = size
+
+    def remove(self, slot: int) -> None:
+        """Remove an id; its slot stays empty."""
+        self._spell_out()
+        assert self._ids is not None
+        del self._slots[self._ids[slot]]
+        self._ids[slot] = None
+
+    def _spell_out(self) -> None:
+        if self._ids is None:
+            self._ids = list(range(self.size))
+            self._slots = dict(zip(self._ids, self._ids, strict=True))
+
+    def __contains__(self, item: object) -> bool:
+        if self._ids is None:
+            return isinstance(item, int) and 0 <= item < self.size
+        return item in self._slots
+
+    def find(self, ids: Array) -> IntArray:
+        """Return the slot of each id, −1 where there is none."""
+        if self._ids is None:
+            if ids.dtype != np.int64:
+                ids = np.array([item if isinstance(item, int) else -1 for item in ids], dtype=np.int64)
+            return np.where((ids >= 0) & (ids < self.size), ids, -1)
+        slots = self._slots
+        return np.fromiter((slots.get(item, -1) for item in ids.tolist()), dtype=np.int64, count=ids.size)
+
+    def known(self, name: str, ids: Array) -> IntArray:
+        """Return the slot of each id, all of which must be there."""
+        slots = self.find(ids)
+        if (slots < 0).any():
+            raise unknown(name, ids[slots < 0])
+        return slots
+
+    def of(self, slots: IntArray) -> Array:
+        """Return the ids of slots: int64 where all are integers, otherwise Python objects."""
+        if self._ids is None:
+            return slots.astype(np.int64)
+        items = np.empty(slots.size, dtype=object)
+        items[:] = [self._ids[slot] for slot in slots.tolist()]
+        whole = all(isinstance(item, int) for item in items)
+        return items.astype(np.int64) if whole else items
+
+
+def unknown(name: str, missing: Array) -> InvalidInputError:
+    """Return the error for ids that no node has."""
+    return InvalidInputError(
+        f"`{name}` must hold ids of nodes that are there; {missing.size} are not, {shown(missing.tolist()[0])} first"
+    )
+
+
+class Adjacency:
+    """Neighbours of each slot, ascending, with room to grow."""
+
+    def __init__(self, directed: bool) -> None:
+        self.directed = directed
+        self.edges = 0  #: stored entries: an undirected edge counts twice
+        #: Where each row starts, its size, and its room.
+        self._table = Table(**dict.fromkeys(("starts", "sizes", "rooms"), np.empty(0, dtype=np.int64)))
+        self.columns: Array = np.empty(0, dtype=np.int32)
+        self._used = 0
+
+    def add_nodes(self, count: int) -> None:
+        """Enter nodes without neighbours."""
+        table, before = self._table, self._table.size
+        table.extend(count)
+        for name in table.rooms:
+            table[name][before:] = 0
+
+    def add_edges(self, source: IntArray, target: IntArray) -> None:
+        """Enter edges; existing edges and loops change nothing."""
+        if source.size > max(1 << 12, self.edges // 8):
+            self._rebuild(source, target)
+            return
+        if not self.directed:
+            source, target = np.concatenate([source, target]), np.concatenate([target, source])
+        table, changed, done = self._table, np.empty(source.size, dtype=bool), 0
+        while True:
+            some, self._used = growing.insert_edges(
+                source[done:], target[done:], *(table[name] for name in table.rooms), self.columns,
+                self._used, changed[done:],
+            )  # fmt: skip
+            done += some
+            if done == source.size:
+                break
+            self._make_room(2 * int(table["sizes"][source[done]]) + 8)
+        self.edges += int(changed.sum())
+
+    def remove_edges(self, source: IntArray, target: IntArray) -> None:
+        """Remove edges."""
+        if not self.directed:
+            source, target = np.concatenate([source, target]), np.concatenate([target, source])
+        self.edges -= int(growing.remove_edges(source, target, *self.rows))
+
+    def remove_node(self, slot: int) -> None:
+        """Remove all edges from and to a slot."""
+        neighbours = self.neighbours(slot).astype(np.int64)
+        self.remove_edges(np.full(neighbours.size, slot), neighbours)
+        if self.directed:
+            rows = np.flatnonzero(self.has(np.arange(self._table.size), np.full(self._table.size, slot)))
+            self.remove_edges(rows, np.full(rows.size, slot))
+
+    def has(self, source: IntArray, target: IntArray) -> npt.NDArray[np.bool_]:
+        """Return which edges are there."""
+        there: npt.NDArray[np.bool_] = growing.has_edges(source, target, *self.rows)
+        return there
+
+    def neighbours(self, slot: int) -> Array:
+        """Return the neighbours of one slot, ascending."""
+        start = int(self._table["starts"][slot])
+        return self.columns[start : start + int(self._table["sizes"][slot])]
+
+    @property
+    def rows(self) -> Any:
+        """The neighbours of all slots, as kernels see them."""
+        return growing.Rows(self._table["starts"], self._table["sizes"], self.columns)
+
+    def packed(self) -> tuple[IntArray, Array]:
+        """Return the rows one after another: offsets and columns."""
+        offsets = np.concatenate([[0], np.cumsum(self._table["sizes"])])
+        packed = np.empty(offsets[-1], dtype=self.columns.dtype)
+        growing.pack_rows(*self.rows, offsets, packed)
+        return offsets, packed
+
+    def take(self, offsets: IntArray, columns: Array) -> None:
+        """Take rows that ascend, for all slots."""
+        self._table.take({"starts": offsets[:-1].copy(), "sizes": np.diff(offsets), "rooms": np.diff(offsets)})
+        self.columns, self._used, self.edges = columns, columns.size, int(columns.size)
+
+    def _rebuild(self, source: IntArray, target: IntArray) -> None:
+        """Rebuild all rows, if that is less work than entering edge by edge."""
+        if self.edges:
+            offsets, columns = self.packed()
+            rows = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+            source, target = np.concatenate([rows, source]), np.concatenate([columns.astype(np.int64), target])
+        offsets, columns, _ = compress(source, target, self._table.size, self.directed)
+        self.take(offsets, columns.copy() if not columns.flags.writeable else columns)
+
+    def _make_room(self, needed: int) -> None:
+        """Make room at the end; pack the rows first if much room is unused."""
+        if self._used > 2 * (self.edges + 64):
+            edges = self.edges  # which the caller counts
+            self.take(*self.packed())
+            self.edges = edges
+        grown = np.empty(self._used + max(needed, self._used // 4 + 1024), dtype=self.columns.dtype)
+        grown[: self._used] = self.columns[: self._used]
+        self.columns = grown
+
+    def graph(self, kept: IntArray | None = None) -> Graph:
+        """Return the graph as it is now, of all slots or of those that are kept."""
+        graph = Graph._from_rows(*self.packed(), self.directed)
+        if kept is None:
+            return graph
+        induced = graph.subgraph(kept)
+        return Graph._from_rows(induced.indptr, induced.indices, self.directed)
+
 
 #: Separates the numbers that split labels from those of nodes with the same seed.
 _ARRIVALS = 0x6C61_6265_6C73
