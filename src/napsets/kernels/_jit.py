@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache, partial, wraps
+from functools import lru_cache, partial
 from typing import Any
 
 from llvmlite import ir
@@ -17,7 +17,7 @@ from numba import njit, types
 from numba.core import config, event
 from numba.core.caching import FunctionCache
 from numba.core.cgutils import get_or_insert_function
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 
 #: Kernels are never called from C.
 _njit = partial(njit, nogil=True, no_cfunc_wrapper=True)
@@ -90,24 +90,6 @@ def _copy_kept(old: Any, new: Any) -> None:
 def part(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function that only kernels call: it is cached with them, and takes less time to compile."""
     return _njit(no_cpython_wrapper=True)(function)
-
-
-def by_type(choose: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile the function that `choose` returns: it gets None for each argument that is None, and types for others.
-
-    An ``if`` in a kernel would compile what stands on both sides of it.
-    """
-
-    @wraps(choose)
-    def function(*arguments: Any) -> Any:
-        return choose(*arguments)(*arguments)
-
-    @wraps(choose)
-    def of_types(*arguments: Any) -> Any:
-        return choose(*(None if isinstance(one, types.NoneType) else one for one in arguments))
-
-    overload(function, strict=False)(of_types)
-    return function
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import by_type, count_bits, count_bits_of_eight, inlined, jit, part
+from napsets.kernels._jit import count_bits, count_bits_of_eight, inlined, jit, part
 from napsets.kernels.endings import needed_mass
 from napsets.kernels.layout import BLOCK_WORDS
 
@@ -66,11 +66,11 @@ class Others(NamedTuple):
     same_size: int
 
 
-def _no_others(source, pair, pairs, pooling):
-    return None
-
-
-def _others_of(source, pair, pairs, pooling):
+@part
+def others_of(source, pair, pairs, pooling):
+    """Return the calibration nodes of a pair; None without a pooling."""
+    if pooling is None:
+        return None
     split, number, group = pairs.splits[pair], np.int64(pooling.own[source]), pooling.group[source]
     row = max(group, np.int64(0))
     mask, same = pairs.masks[split], pooling.group_masks[row]
@@ -81,12 +81,6 @@ def _others_of(source, pair, pairs, pooling):
     last = mask.shape[0]
     same_size = np.int64(same_ranks[last]) - np.int64(there) if group >= 0 else np.int64(0)
     return Others(mask, same, ranks, same_ranks, own, np.int64(ranks[last]) - np.int64(there), same_size)
-
-
-@by_type
-def others_of(source, pair, pairs, pooling):
-    """Return the calibration nodes of a pair; None without a pooling."""
-    return _no_others if pooling is None else _others_of
 
 
 @part
