@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -67,8 +66,7 @@ def run_server(
         h11_max_incomplete_event_size=64 << 10,
         server_header=False,
     )
-    listener = _listen(host, port)
-    with listener:
+    with _listen(host, port) as listener:
         name = f"[{host}]" if ":" in host else host
         url = f"http://{name}:{listener.getsockname()[1]}"
         with _short_turns():
@@ -120,16 +118,8 @@ def _warm_up(live: Live) -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        try:
-            if os.name == "posix":
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(1024)
-        except BaseException:
-            listener.close()
-            raise
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server(address, family=family, backlog=1024, dualstack_ipv6=both)
     except (OSError, OverflowError) as error:
         raise InvalidInputError(f"`port` must be free to listen on; {host}:{port} is not ({error})") from error
-    return listener
