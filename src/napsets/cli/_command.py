@@ -166,23 +166,12 @@ def _reported(name: str, *, debug: bool) -> Iterator[None]:
 
 
 def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, examples: list[str]) -> None:
-    """Register ``function(output, ...)`` as a command.
+    """Register ``function(output, ...)`` as a command, whose help shows its docstring and the examples.
 
-    Its first argument is the `Output` of the run and no option. The common options are added, and whatever the function
-    raises becomes a message and an exit code.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        The application.
-    name : str
-        The command's name.
-    function : callable
-        Its docstring is the help text; its other arguments, annotated for Typer, are the options. One that is a
-        `typer.Context` is given the running command's. One that is a dataclass stands for its fields, which are
-        annotated likewise; with ``Annotated[..., Only("ids", ...)]`` for some of them. Choices arrive as plain text.
-    examples : list of str
-        Command lines that the help shows.
+    Its first argument is the `Output` of the run and no option. Its other arguments, annotated for Typer, are the
+    options: one that is a `typer.Context` is given the running command's, and one that is a dataclass stands for its
+    fields, which are annotated likewise; with ``Annotated[..., Only("ids", ...)]`` for some of them. Choices are
+    Literals. The common options are added, and whatever the function raises becomes a message and an exit code.
     """
     hints = {key: as_written(hint) for key, hint in get_type_hints(function, include_extras=True).items()}
     own = list(inspect.signature(function).parameters.values())[1:]
