@@ -140,7 +140,8 @@ class _SavedMethod:
 
 def predict_saved(
     run: Output,
-    source_files: tuple[Path | None, Path | None],
+    store: Path | None,
+    method_file: Path | None,
     nodes: Path | None,
     target: Path,
     alpha: float | None,
@@ -152,7 +153,6 @@ def predict_saved(
     Without a file of nodes, all are predicted that have no label; without an alpha, a store has its own. `p_values` is
     the argument of `predict`.
     """
-    store, method_file = source_files
     with wrong_use("--output"):
         check_writable(target, reading=reading)
     with run.steps() as steps:

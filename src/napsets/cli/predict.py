@@ -156,9 +156,8 @@ def predict(
         alpha = method.alpha if is_given(context, "alpha") or source.store is None else None
         if source.store is not None and p_values == "smoothed":
             raise typer.BadParameter("a living graph has plain p-values only", param_hint="--p-values")
-        result = predict_saved(
-            run, (source.store, source.method_file), nodes, output, alpha, read.reading, _WANTED[p_values]
-        )
+        saved = source.store, source.method_file
+        result = predict_saved(run, *saved, nodes, output, alpha, read.reading, _WANTED[p_values])
         result |= result.pop("settings") | {"output": str(context.params["output"])}
         run.result(result, _summary_table(read.prediction, result))
         return
@@ -177,7 +176,7 @@ def predict(
         result = _predict_on_spark(run, files, nodes, training, output, method, read, engine)
     else:
         refuse_given("needs --engine spark", engine.flags())
-        result = _predict_here(run, context, files, (nodes, training), output, method, read, p_values)
+        result = _predict_here(run, context, files, nodes, training, output, method, read, p_values)
     settings = result.pop("settings")
     result |= {"output": str(context.params["output"])}
     result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.engine, **settings}
@@ -194,16 +193,14 @@ def _predict_here(
     run: Output,
     context: typer.Context,
     files: InputFiles,
-    chosen: tuple[Path | None, Path | None],
+    nodes: Path | None,
+    training: Path | None,
     target: Path,
     options: MethodOptions,
     read: ReadingOptions,
     p_values: str,
 ) -> dict[str, Any]:
-    """Predict in this process; return what is said of it, the settings that the file records among it.
-
-    `chosen` are the files of the nodes to predict and of those that the model was trained on.
-    """
+    """Predict in this process; return what is said of it, the settings that the file records among it."""
     from napsets.evaluation.cautions import level_labels
     from napsets.evaluation.verdict import foresee
 
@@ -211,7 +208,7 @@ def _predict_here(
         check_writable(target, reading=read.reading)
     options.check(read)
     with run.steps() as steps:
-        inputs = files.read(read, steps.stage, nodes=chosen[0], training=chosen[1])
+        inputs = files.read(read, steps.stage, nodes=nodes, training=training)
         run.notes(inputs.notes)
         method = options.make_for(context, inputs, read, steps.stage)
         steps.stage("calibrating")
