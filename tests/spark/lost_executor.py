@@ -1,4 +1,4 @@
-"""A job on two executors, one of which is killed half-way. Runs in a process of its own: Spark has one context each.
+"""A job on two executors, one of which is killed on the way. Runs in a process of its own: Spark has one context each.
 
 The executors are those of Spark's local-cluster mode: processes of their own, which only the driver talks to.
 """
@@ -47,7 +47,7 @@ def run_and_lose_one(case: Any, folder: Path, plan: str) -> tuple[Rows, int, int
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-4000:]
-    answer = json.loads((folder / "told.json").read_text())
+    answer = json.loads((folder / "record.json").read_text())
     assert answer["killed"] in answer["executors_before"]
     assert answer["killed"] not in answer["executors_after"]
     return Rows(pq.read_table(folder / "sets.parquet")), answer["lost_after"], answer["batches"]
@@ -71,26 +71,26 @@ def command(process: Any) -> str:
 
 
 class Killer:
-    """Kills an executor a moment after half of the batches are done, while the next is under way."""
+    """Kills an executor a moment after the first batch is done, while the next is under way."""
 
     def __init__(self) -> None:
-        self.told: dict[str, Any] = {}
+        self.record: dict[str, Any] = {}
         self.done = 0
         self.thread: threading.Thread | None = None
 
     def __call__(self, done: int, total: int) -> None:
         self.done = done
-        self.told["batches"] = total
-        if self.thread is None and 2 * done >= total:
+        self.record["batches"] = total
+        if self.thread is None:
             self.thread = threading.Thread(target=self.kill)
             self.thread.start()
 
     def kill(self) -> None:
-        time.sleep(0.5)
-        self.told["executors_before"] = executors()
-        self.told["killed"] = self.told["executors_before"][0]
-        os.kill(self.told["killed"], 9)
-        self.told["lost_after"] = self.done
+        time.sleep(0.05)
+        self.record["executors_before"] = executors()
+        self.record["killed"] = self.record["executors_before"][0]
+        os.kill(self.record["killed"], 9)
+        self.record["lost_after"] = self.done
 
 
 def main(folder: Path) -> None:
@@ -120,8 +120,8 @@ def main(folder: Path) -> None:
     pq.write_table(sets.toArrow(), folder / "sets.parquet")
     assert killer.thread is not None
     killer.thread.join()
-    killer.told["executors_after"] = executors()
-    (folder / "told.json").write_text(json.dumps(killer.told))
+    killer.record["executors_after"] = executors()
+    (folder / "record.json").write_text(json.dumps(killer.record))
     spark.stop()
 
 

@@ -256,7 +256,7 @@ def places(spark: Any, case: Case) -> np.ndarray:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="local-cluster mode is for Unix")
 @pytest.mark.parametrize("plan", ["joins", "graph-on-every-worker"])
-def test_an_executor_lost_half_way_costs_time_and_nothing_else(tmp_path: Path, plan: str) -> None:
+def test_an_executor_lost_on_the_way_costs_time_and_nothing_else(tmp_path: Path, plan: str) -> None:
     from .conftest import need_spark
     from .lost_executor import run_and_lose_one
 
