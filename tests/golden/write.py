@@ -21,10 +21,14 @@ from golden import commands, compare, library, reports  # noqa: E402
 
 
 def write_library() -> None:
-    """Write what methods answer, what automatic ones choose, and saved methods with what they answer."""
+    """Write what methods answer, what automatic ones choose, and saved methods with what they answer.
+
+    Saved methods that are there stay as earlier versions wrote them, for they must load.
+    """
     library.SAVED.mkdir(exist_ok=True)
     for case in library.FILES:
-        library.save(case)
+        if not library.path_of(case).exists():
+            library.save(case)
     calibrated = {case.name: library.calibrate(case) for case in (*library.CASES, *library.FILES)}
     choices = {name: library.chosen(predictor) for name, predictor in calibrated.items()}
     compare.write_json(FOLDER / "choices.json", {name: choice for name, choice in choices.items() if choice})

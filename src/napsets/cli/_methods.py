@@ -279,7 +279,7 @@ def groups_file(by: str | None) -> Path | None:
 def recorded(method: Any) -> dict[str, Any]:
     """Return the weights that a method came to have, as JSON has them; those of functions are left out."""
     localiser = getattr(method, "localiser", None)
-    weights = {key: getattr(localiser, key, None) for key in ("decay", "pool", "alike", "direction", "radius")}
+    weights = {key: getattr(localiser, key, None) for key in ("hops", "decay", "pool", "alike", "direction", "radius")}
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in weights.items()}
     usual = {"direction": "out"}
     return {key: v for key, v in plain.items() if v is not None and not callable(v) and v != usual.get(key)}
