@@ -47,6 +47,15 @@ def test_a_heterophilous_graph_is_not():
     assert "not homophilous" in recommendation.reasons()[0]
 
 
+def test_what_one_node_shows_is_not_called_a_lack_of_homophily():
+    recommendation = recommend(*blocks(0.06, 0.004), sample=1)
+    assert np.isnan(recommendation.homophily_se)
+    assert recommendation.homophily > recommendation.expected_homophily
+    assert recommendation.verdict == "maybe"
+    assert "one node only" in recommendation.reasons()[0]
+    assert "not homophilous" not in recommendation.reasons()[0]
+
+
 def test_a_graph_that_is_too_thin_is_not():
     graph, labels = blocks(0.004, 0.0)
     recommendation = recommend(graph, labels, max_hops=1)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import socket
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from napsets.errors import InvalidInputError
 from napsets.live.live import Live
 from napsets.service.app import make_app
 from napsets.service.guard import Limits
+from napsets.service.server import _listen
 
 from .conftest import Client
 
@@ -146,3 +149,11 @@ def test_bodies_and_batches_beyond_the_limits_are_refused(store: Path) -> None:
         chunks = (b" " * 150 for _ in range(3))
         assert http.post("/sets", content=chunks, headers={"content-type": "application/json"}).status_code == 413
         assert http.post("/sets", json={"nodes": ["n1"] * 2}).status_code == 200
+
+
+def test_a_port_that_is_taken_is_named_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(InvalidInputError, match="Address already in use") as refused:
+            _listen("127.0.0.1", port)
+    assert str(refused.value).count(str(port)) == 1

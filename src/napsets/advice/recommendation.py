@@ -58,7 +58,8 @@ class Recommendation:
     alpha : float
         Error rate.
     homophily, homophily_se, expected_homophily : float
-        The mean share of labelled neighbours with a node's label, its standard error, and what random labels give.
+        The mean share of labelled neighbours with a node's label, its standard error (NaN where one node alone has
+        labelled neighbours), and what random labels give.
     agreement : tuple of float
         The share of labelled nodes with the same label, by hop.
     split_bound : float
@@ -129,17 +130,18 @@ class Recommendation:
 
     @property
     def homophilous(self) -> bool:
-        """Whether neighbours agree more often than random labels would, by more than chance."""
-        return self.homophily - 2.0 * self.homophily_se > self.expected_homophily
+        """Whether neighbours agree more often than random labels would, by more than chance as far as it is known."""
+        return _is_homophilous(self.homophily, self.homophily_se, self.expected_homophily)
 
     def _on_homophily(self) -> str:
         if np.isnan(self.homophily):
             return "No labelled node has a labelled neighbour, so homophily cannot be seen in these labels."
         seen = (
             f"Neighbours share a label {percent(self.homophily)} of the time (± {percent(self.homophily_se)}); with "
-            "random "
-            f"labels it would be {percent(self.expected_homophily)}. "
+            f"random labels it would be {percent(self.expected_homophily)}. "
         )
+        if np.isnan(self.homophily_se):
+            return seen + "This was seen at one node only, too few to say whether the graph is homophilous."
         if self.homophilous:
             return seen + "The graph is homophilous, which is what NAPS relies on."
         return seen + "The graph is not homophilous: near nodes tell no more about a node than far ones do."
@@ -262,7 +264,7 @@ def recommend(
     met = total[:, 0] > 0
     homophily, homophily_se = mean_and_error(same[met, 0] / total[met, 0])
     recommendation = Recommendation(
-        verdict="maybe" if homophily - 2.0 * homophily_se > random and best.short_share < 0.5 else "no",
+        verdict="maybe" if _is_homophilous(homophily, homophily_se, random) and best.short_share < 0.5 else "no",
         best=best,
         candidates=candidates,
         alpha=alpha,
@@ -282,6 +284,11 @@ def recommend(
         whole, probabilities, y, alpha=alpha, hops=best.hops, decay=best.decay, direction=direction, seed=seed, ids=ids
     )
     return recommendation.resting_on(trials)
+
+
+def _is_homophilous(homophily: float, error: float, random: float) -> bool:
+    """Whether neighbours agree more often than at random: by two standard errors, where there is one."""
+    return homophily - 2.0 * (0.0 if np.isnan(error) else error) > random
 
 
 def _share(part: int, whole: int) -> float:

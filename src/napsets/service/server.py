@@ -122,4 +122,5 @@ def _listen(host: str, port: int) -> socket.socket:
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
         return socket.create_server(address, family=family, backlog=1024, dualstack_ipv6=both)
     except (OSError, OverflowError) as error:
-        raise InvalidInputError(f"`port` must be free to listen on; {host}:{port} is not ({error})") from error
+        reason = str(error).partition(" (while")[0]  # the rest repeats the address
+        raise InvalidInputError(f"`port` must be free to listen on; {host}:{port} is not ({reason})") from error
