@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-JOBS   ?= 2
+# Tests wait for Java and a browser a quarter of the time: one worker more than two processors.
+JOBS   ?= 3
 
 .DEFAULT_GOAL := help
 # Half a virtual environment (Debian without python3-venv) must not pass for a whole one the next time.

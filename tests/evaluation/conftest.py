@@ -13,7 +13,7 @@ from worlds import make_numbers, make_ring
 
 @pytest.fixture(scope="session")
 def ring_comparison() -> Comparison:
-    return compare(**make_ring(1, n=3000, labelled=1200, edges=60000), alphas=CURVE_ALPHAS)
+    return compare(**make_ring(1, nodes=3000, labelled=1200, edges=60000), alphas=CURVE_ALPHAS)
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,7 @@ def test_too_little_support_is_counted() -> None:
 
 
 def test_labels_of_one_kind_of_nodes_are_warned_of_with_how_far_they_are_apart() -> None:
-    world = make_ring(6, n=2000, labelled=600)
+    world = make_ring(6, nodes=2000, labelled=600)
     predicted = world["probabilities"].argmax(axis=1)
     order = np.argsort(predicted == 0, kind="stable")
     biased = world | {"calibration": order[:600], "nodes": order[600:]}
@@ -51,7 +51,7 @@ def test_labels_of_one_kind_of_nodes_are_warned_of_with_how_far_they_are_apart()
 
 
 def test_labelled_nodes_are_also_compared_with_those_that_have_no_label() -> None:
-    world = make_ring(7, n=2000, labelled=600)
+    world = make_ring(7, nodes=2000, labelled=600)
     order = np.argsort(world["graph"].degrees, kind="stable")[::-1]
     labels = np.full(2000, -1)
     labels[order[:800]] = world["labels"][order[:800]]

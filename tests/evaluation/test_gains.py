@@ -21,7 +21,7 @@ def test_intervals_hold_what_they_estimate_as_often_as_they_say() -> None:
     draws, names = 80, ("split", "naps-exact", "daps")
     intervals: list[list[Interval]] = [[], []]
     for d in range(draws):
-        world = make_ring(1000 + d, n=400, labelled=150, edges=1500)
+        world = make_ring(1000 + d, nodes=400, labelled=150, edges=1500)
         compared = compare(**world, methods=names, alphas=(0.05, 0.1, 0.15))
         for m, one in enumerate(intervals, start=1):
             one.append(size_change(compared, compared.results[m]))

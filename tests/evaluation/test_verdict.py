@@ -60,7 +60,7 @@ def test_where_nothing_is_clearly_better_the_baseline_is_kept() -> None:
 
 def test_what_covers_too_little_is_not_taken_however_small_its_sets_are(monkeypatch) -> None:
     monkeypatch.setitem(METHODS, "greedy", lambda s: Method(s.score, Everyone(), Short(), s.seed))
-    world = make_ring(1, n=3000, labelled=1200, edges=60000)
+    world = make_ring(1, nodes=3000, labelled=1200, edges=60000)
     compared = compare(**world, methods=("split", "greedy"))
     assert compared["greedy"].mean_size < compared["split"].mean_size
     assert compared["greedy"].coverage < 0.8
@@ -195,7 +195,7 @@ def test_no_theorem_no_promise(ring_comparison: Comparison) -> None:
 
 @pytest.mark.parametrize("name", ["auto", "split", "naps"])
 def test_without_truth_it_says_what_is_expected_and_promised(name: str) -> None:
-    world = make_ring(8, n=1500, labelled=500, edges=9000)
+    world = make_ring(8, nodes=1500, labelled=500, edges=9000)
     calibrated = ns.make_method(name).calibrate(
         *(world[key] for key in ("graph", "probabilities", "labels", "calibration"))
     )

@@ -61,7 +61,7 @@ def test_predict_names_them_from_the_labels_that_set_the_level() -> None:
 
 
 def test_the_users_own_groups_are_named_too() -> None:
-    world = make_ring(4, n=3000, labelled=1000)
+    world = make_ring(4, nodes=3000, labelled=1000)
     confident = world["probabilities"].max(axis=1)
     region = np.where(confident < np.quantile(confident, 0.1), "north", "south")
     labels = world["labels"].copy()
