@@ -138,3 +138,15 @@ def test_a_method_reads_the_settings_that_make_a_difference_to_it(name):
         except InvalidInputError:  # it does: it refuses one of them
             differs = True
         assert (setting in settings_of(name)) == differs, setting
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_is_made_again_from_its_description(name):
+    method = make_method(name)
+    description = json.loads(json.dumps(method.describe()))
+    assert type(method).from_description(description) == method
+
+
+def test_a_description_of_another_kind_is_refused():
+    with pytest.raises(InvalidInputError, match=r"`description` must be what Method.describe returns; .*localiser"):
+        Method.from_description(make_method("auto").describe())

@@ -221,6 +221,11 @@ class Method(Calibrates[Calibrated]):
     @classmethod
     def from_description(cls, description: Mapping[str, Any], *, groups: Any = None, weights: Any = None) -> Method:
         """Return the method that `describe` described; groups that are an array, and weights, must be given again."""
+        if missing := {"score", "localiser", "level", "seed", "allow_empty"} - set(description):
+            raise InvalidInputError(
+                f"`description` must be what Method.describe returns; {', '.join(sorted(missing))} are missing. "
+                "AutoMethod.from_description reads that of an automatic method"
+            )
         return cls(
             SCORES.rebuild("score", description["score"]),
             LOCALISERS.rebuild("localiser", description["localiser"], {"weights": weights}),

@@ -203,7 +203,10 @@ class PredictionSets(Prediction):
     def of_scores(
         cls, nodes: IntArray, matrix: FloatArray, thresholds: NodeThresholds, top_labels: IntArray | None
     ) -> PredictionSets:
-        """Return the sets that thresholds give nodes with these scores, shape (nodes, classes); nothing is checked."""
+        """Return the sets that thresholds give nodes with these scores, shape (nodes, classes); nothing is checked.
+
+        `top_labels` stand in for empty sets where these are not allowed.
+        """
         by_label = thresholds.by_label
         top = None if thresholds.allow_empty else top_labels
         return cls.unchecked(
