@@ -39,7 +39,7 @@ class Kind(ABC):
     curves: ClassVar[tuple[str, ...]]
     #: The methods that are compared where none is named.
     compared: ClassVar[tuple[str, ...]]
-    #: What sizes are called where all methods have a finite one; None where they always have.
+    #: The name of a size averaged over the nodes where all methods have a finite one; None if sizes are always finite.
     shared: ClassVar[str | None]
     #: What a node without enough support gets, and what too few labels lead to, in words.
     without_support: ClassVar[str]
@@ -82,7 +82,7 @@ class Kind(ABC):
         """Return what says how easy each node is for the model."""
 
     def accuracy(self, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) -> tuple[int, float] | None:
-        """Return how often the model is right about these nodes, and its outputs promise it to be; None if never."""
+        """Return how many labels the model predicts correctly, and how many its outputs expect; None for numbers."""
         return None
 
     @abstractmethod
@@ -93,8 +93,8 @@ class Kind(ABC):
     def curve_point(self, kept: npt.NDArray[Any], nodes: int) -> dict[str, float]:
         """Return what the curve shows of this many nodes, by name, from what was kept of all of them."""
 
-    def endless(self, infinite: float, baseline: float = 0.0, median: float = math.nan) -> dict[str, Any]:
-        """Return what a verdict says of predictions without a finite size: their share, and that of the baseline."""
+    def infinite_shares(self, infinite: float, baseline: float = 0.0, median: float = math.nan) -> dict[str, Any]:
+        """Return the shares of infinite predictions, and the median size, by name; nothing if all sizes are finite."""
         return {}
 
 
@@ -233,7 +233,7 @@ class IntervalKind(Kind):
         finite = np.isfinite(kept)
         return {"size": mean(kept[finite]), "median": float(np.median(kept)), "infinite": mean(~finite)}
 
-    def endless(self, infinite: float, baseline: float = 0.0, median: float = math.nan) -> dict[str, Any]:
+    def infinite_shares(self, infinite: float, baseline: float = 0.0, median: float = math.nan) -> dict[str, Any]:
         return {"median": median, "infinite": infinite, "baseline_infinite": baseline}
 
 

@@ -100,7 +100,7 @@ def judge_methods(comparison: Comparison, *, class_names: Sequence[str] | None =
         smallest=_smallest(comparison, gaps, best),
         kept=not other,
         **promise,
-        **comparison.kind.endless(
+        **comparison.kind.infinite_shares(
             mean(np.isinf(result.sizes)), mean(np.isinf(baseline.sizes)), float(np.median(result.sizes))
         ),
     )
@@ -285,7 +285,7 @@ def foresee(
         weak=tuple(group for groups, _ in weak.values() for group in groups),
         grouped=calibrated.grouped is not None,
         **promise,
-        **kind.endless(infinite / max(nodes.size, 1)),
+        **kind.infinite_shares(infinite / max(nodes.size, 1)),
     )
 
 

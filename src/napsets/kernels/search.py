@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels.endings import Counting, Job, Pairs, Pooling, Reach, Selection
-from napsets.kernels.few import few_nanoseconds, search_few
 from napsets.kernels.layout import Layout, count_bits, pack
+from napsets.kernels.numpy_search import numpy_nanoseconds, search_by_numpy
 from napsets.kernels.threads import Kernels, Progress
 
 #: The kernels of one search and one ending.
@@ -65,7 +65,7 @@ def find_thresholds(
     pooled = bool(pools.any() or alikes.any())
     if nodes.size == 0:
         return np.empty((0, rows, levels.size)), np.empty((0, hops), dtype=np.int64)
-    strategy = _strategy(strategy, few_nanoseconds(layout, nodes.size, hops, rows * levels.size, pooled))
+    strategy = _strategy(strategy, numpy_nanoseconds(layout, nodes.size, hops, rows * levels.size, pooled))
     order, sources, pairs = _pairs(layout, nodes, hops, splits, pair_split, strategy)
     thresholds = np.empty((nodes.size, rows, levels.size))
     counts = np.empty((nodes.size, hops), dtype=np.int64)
@@ -111,7 +111,7 @@ def count_below(
     shape = (nodes.size, hops, below.shape[1])
     if nodes.size == 0 or hops == 0:
         return np.zeros(shape, dtype=dtype)
-    strategy = _strategy(strategy, few_nanoseconds(layout, nodes.size, hops))
+    strategy = _strategy(strategy, numpy_nanoseconds(layout, nodes.size, hops))
     order, sources, pairs = _pairs(layout, nodes, hops, None, None, strategy)
     counts = np.empty(shape, dtype=dtype)
     job = Job(layout, sources, hops, pairs, counting=Counting(below if len(below) == 1 else below[order], counts))
@@ -128,7 +128,7 @@ def _strategy(strategy: str | None, few: float) -> str | None:
 
 def _search(job: Job, threads: int | None, progress: Progress | None, strategy: str | None) -> None:
     if strategy == "few":
-        search_few(job, threads=threads, progress=progress)
+        search_by_numpy(job, threads=threads, progress=progress)
     else:
         from napsets.kernels.jobs import search
 

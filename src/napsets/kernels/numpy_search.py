@@ -1,9 +1,9 @@
-"""Searches by NumPy alone, to the same bits, for work that is done before kernels could be compiled; see `Kernels`.
+"""Searches around few nodes by NumPy alone, which finish before the kernels would be compiled; see `Kernels`.
 
-Every step is that of `deep` and `selection`, on whole arrays. A row of words per node has one bit for each source; one
-hop joins the rows of the nodes that lead to a node. Transposed, the bits that a hop added are one vector per source,
+Every step is that of `deep` and `selection`, on whole arrays. Each node has a row of 64-bit words, one bit per source;
+one hop joins the rows of the nodes that lead to a node. Transposed, the bits that a hop added are a vector per source,
 with calibration nodes in the order of their scores. Masses are counted in integers and summed in the order of the hops,
-and halving finds all thresholds at once. So the bits of the results are those of the kernels.
+and all thresholds are found at once by bisection. So the results are those of the kernels, bit for bit.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Array = npt.NDArray[Any]
 Words = npt.NDArray[np.uint64]
 
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-#: Words that a piece of work may hold, in each of its larger arrays, and those gathered at a time.
-_ROOM, _GATHERED = 1 << 21, 1 << 18
+#: The most words in each of the larger arrays of a piece of work, and the most that are gathered at a time.
+_MOST_HELD, _MOST_GATHERED = 1 << 21, 1 << 18
 _MOST_WORDS = 32  # 2,048 sources: more would not make a hop cheaper
-_EDGE, _COUNT, _LOOK = 2.5, 8.0, 12.0  # nanoseconds
+_EDGE, _COUNT, _LOOKUP = 2.5, 8.0, 12.0  # nanoseconds for each edge, count and look-up
 
 
-def few_nanoseconds(layout: Layout, nodes: int, hops: int, thresholds: int = 0, pooled: bool = False) -> float:
-    """Return about how long `search_few` takes for this many nodes, with this many thresholds for each."""
+def numpy_nanoseconds(layout: Layout, nodes: int, hops: int, thresholds: int = 0, pooled: bool = False) -> float:
+    """Return about how long `search_by_numpy` takes for this many nodes, with this many thresholds for each."""
     adjacency, words = layout.adjacency, layout.mask_words + 1
     walks = _EDGE * (nodes // 64 + 1) * hops * (adjacency.num_edges + 2 * adjacency.num_nodes)
-    looks = thresholds * (hops + 2 * pooled) * (64 * words).bit_length()
-    return walks + nodes * (_COUNT * hops * words + _LOOK * looks)
+    lookups = thresholds * (hops + 2 * pooled) * (64 * words).bit_length()
+    return walks + nodes * (_COUNT * hops * words + _LOOKUP * lookups)
 
 
-def search_few(job: Job, *, threads: int | None, progress: Progress | None) -> None:
+def search_by_numpy(job: Job, *, threads: int | None, progress: Progress | None) -> None:
     """Search around the job's sources and do what is wanted of them, as `jobs.search` does."""
     run(_pieces(job), threads=available_threads(threads), total=job.sources.size, progress=progress)
 
@@ -48,9 +48,9 @@ def _pieces(job: Job) -> Iterator[Piece]:
     indptr, indices = layout.adjacency.reverse()
     offsets, edges = edges_of(indptr, layout.nodes[: layout.size])
     rows = (indptr, indices), (offsets, indices[edges])
-    pairs = -(-job.pairs.splits.size // job.sources.size)
-    room = _ROOM // max(layout.adjacency.num_nodes, 64 * pairs * max(1, job.hops) * (job.mask_words + 1))
-    step = 64 * max(1, min(_MOST_WORDS, room))
+    pairs_per_source = -(-job.pairs.splits.size // job.sources.size)
+    held_per_word = max(layout.adjacency.num_nodes, 64 * pairs_per_source * max(1, job.hops) * (job.mask_words + 1))
+    step = 64 * max(1, min(_MOST_WORDS, _MOST_HELD // held_per_word))
     for first in range(0, job.sources.size, step):
         last = min(first + step, job.sources.size)
         yield last - first, partial(_search, job, rows, first, last)
@@ -64,8 +64,8 @@ def _search(job: Job, rows: tuple[tuple[Array, Array], tuple[Array, Array]], fir
     before = np.zeros(vectors.shape, dtype=np.int64)
     np.cumsum(count_bits(vectors[:, :, :-1]), axis=2, out=before[:, :, 1:])
     if selection is not None:
-        others = None if pooling is None else _Others(source, pairs, pooling)
-        _select(vectors, before, selection, others)
+        pooled_nodes = None if pooling is None else _PooledNodes(source, pairs, pooling)
+        _select(vectors, before, selection, pooled_nodes)
     if counting is not None:
         _count(vectors, before, counting)
 
@@ -84,9 +84,9 @@ def _vectors(job: Job, rows: tuple[tuple[Array, Array], tuple[Array, Array]], so
     for hop in range(hops):
         added = np.zeros((64 * job.mask_words, words), dtype=np.uint64)
         if hop + 1 == hops:
-            added[: layout.size] = _pulled(*rows[1], reach) & ~reach[known]
+            added[: layout.size] = _joined_rows(*rows[1], reach) & ~reach[known]
         else:
-            after = _pulled(*rows[0], reach) | reach
+            after = _joined_rows(*rows[0], reach) | reach
             added[: layout.size] = after[known] & ~reach[known]
             if np.array_equal(after, reach):
                 break
@@ -95,17 +95,17 @@ def _vectors(job: Job, rows: tuple[tuple[Array, Array], tuple[Array, Array]], so
     return vectors[: sources.size]
 
 
-def _pulled(indptr: Array, indices: Array, reach: Words) -> Words:
-    """Return for each row of a graph the bits of its columns' rows, joined."""
+def _joined_rows(indptr: Array, indices: Array, reach: Words) -> Words:
+    """Return for each row of a graph the union of the bits of the nodes in its columns."""
     joined = np.zeros((indptr.size - 1, reach.shape[1]), dtype=np.uint64)
     filled = np.flatnonzero(np.diff(indptr))
     starts = indptr[filled]
-    marks = np.arange(0, indices.size, max(1, _GATHERED // reach.shape[1]))
+    marks = np.arange(0, indices.size, max(1, _MOST_GATHERED // reach.shape[1]))
     bounds = np.unique(np.append(np.searchsorted(starts, marks), filled.size))
     for first, last in pairwise(bounds):
         begin, end = starts[first], indptr[filled[last - 1] + 1]
-        near = reach[indices[begin:end]]
-        joined[filled[first:last]] = np.bitwise_or.reduceat(near, starts[first:last] - begin, axis=0)
+        gathered = reach[indices[begin:end]]
+        joined[filled[first:last]] = np.bitwise_or.reduceat(gathered, starts[first:last] - begin, axis=0)
     return joined
 
 
@@ -117,8 +117,8 @@ def _transposed(rows: Words) -> Words:
         width >>= 1
         shift = np.uint64(width)
         mask ^= mask << shift
-        pairs = rows.reshape(count, 32 // width, 2, width, words)
-        low, high = pairs[:, :, 0], pairs[:, :, 1]
+        halves = rows.reshape(count, 32 // width, 2, width, words)
+        low, high = halves[:, :, 0], halves[:, :, 1]
         swap = ((low >> shift) ^ high) & mask
         high ^= swap
         low ^= swap << shift
@@ -128,8 +128,8 @@ def _transposed(rows: Words) -> Words:
 # -- the endings ----------------------------------------------------------------------------------------------------
 
 
-class _Others:
-    """The calibration nodes of some pairs, near or far; see `Pooling`."""
+class _PooledNodes:
+    """The calibration nodes that the pairs pool, however far away: all, and those of the same group; see `Pooling`."""
 
     def __init__(self, source: Array, pairs: Pairs, pooling: Pooling) -> None:
         split, group, own = pairs.splits, pooling.group[source], pooling.own[source]
@@ -146,12 +146,12 @@ class _Others:
         self.pool = _shares(pooling.pools, size)
         self.alike = _shares(pooling.alikes, same_size)
 
-    def mass(self, pair: Array, number: Array, word: Array, up_to: Words, near: Array) -> Array:
+    def mass(self, pair: Array, number: Array, word: Array, up_to: Words, hop_mass: Array) -> Array:
         """Add to the mass of the hops that of all nodes up to a number."""
         itself = self.own <= number
         everyone = self.ranks[pair, word] + count_bits(self.masks[pair, word] & up_to) - itself
         alike = self.same_ranks[pair, word] + count_bits(self.same[pair, word] & up_to) - itself
-        return near + self.pool * everyone + self.alike * alike
+        return hop_mass + self.pool * everyone + self.alike * alike
 
 
 def _shares(weights: Array, sizes: Array) -> Array:
@@ -159,7 +159,7 @@ def _shares(weights: Array, sizes: Array) -> Array:
     return np.where(sizes[:, None] > 0, weights / np.maximum(sizes, 1)[:, None], 0.0)
 
 
-def _select(vectors: Words, before: Array, selection: Selection, others: _Others | None) -> None:
+def _select(vectors: Words, before: Array, selection: Selection, pooled_nodes: _PooledNodes | None) -> None:
     """Write each pair's threshold for each row of weights and each level, and its counts by hop."""
     weights, hops = selection.weights, vectors.shape[1]
     selection.hop_counts[:] = before[:, :, -1]
@@ -168,10 +168,10 @@ def _select(vectors: Words, before: Array, selection: Selection, others: _Others
 
     def mass(number: Array) -> Array:
         word, up_to = number >> 6, _ALL >> (63 - (number & 63)).astype(np.uint64)
-        near = np.zeros(number.shape)
+        hop_mass = np.zeros(number.shape)
         for k in range(hops):
-            near += weights[:, k] * (before[pair, k, word] + count_bits(vectors[pair, k, word] & up_to))
-        return near if others is None else others.mass(pair, number, word, up_to, near)
+            hop_mass += weights[:, k] * (before[pair, k, word] + count_bits(vectors[pair, k, word] & up_to))
+        return hop_mass if pooled_nodes is None else pooled_nodes.mass(pair, number, word, up_to, hop_mass)
 
     total = mass(np.full((pair.size, weights.shape[0]), last))
     for a, (level, rule) in enumerate(zip(selection.levels.tolist(), selection.rules.tolist(), strict=True)):
@@ -200,5 +200,5 @@ def _count(vectors: Words, before: Array, counting: Counting) -> None:
     positions = np.broadcast_to(counting.positions, (vectors.shape[0], counting.positions.shape[1]))[:, None]
     below = ~(_ALL << (positions & 63).astype(np.uint64))
     words = np.broadcast_to(positions >> 6, counting.counts.shape)
-    near = np.take_along_axis(vectors, words, axis=2)
-    counting.counts[:] = np.take_along_axis(before, words, axis=2) + count_bits(near & below)
+    bits = np.take_along_axis(vectors, words, axis=2)
+    counting.counts[:] = np.take_along_axis(before, words, axis=2) + count_bits(bits & below)
