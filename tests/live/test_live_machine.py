@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 import napsets as ns
 from live_model import CHOOSING, CLASSES, IDS, LEARNING, MEMORY, METHODS, ROWS, STEERED, Dice, Drawn, Model
-from napsets.live import hearing
+from napsets.live import full_calibration
 from napsets.live.alarms import smoothed_p_value
 from napsets.live.state import in_reference, uniforms
 from napsets.methods.method import Method
@@ -233,7 +233,7 @@ class Learning(Growth):
 
     def start(self, draws, method=None):
         """Start as above; thresholds are found in one of the two ways, whatever the number of nodes."""
-        hearing._FEW = draws.one((0, 100))
+        full_calibration._FEW = draws.one((0, 100))
         super().start(draws, method)
 
     @precondition(lambda self: len(self.model.labels) < len(self.model.nodes))
@@ -266,11 +266,11 @@ class Learning(Growth):
 @pytest.fixture
 def small_crowds(monkeypatch):
     """Let nodes with over three reference neighbours be crowded, and let auto choose from six labels on."""
-    for module in ("scores.evidence", "live.ear"):
+    for module in ("scores.evidence", "live.evidence_counts"):
         monkeypatch.setattr(f"napsets.{module}.CROWD", 3)
     for module in ("methods.auto", "live.calibration"):
         monkeypatch.setattr(f"napsets.{module}.FEWEST", 6)
-    monkeypatch.setattr(hearing, "_FEW", hearing._FEW)  # which machines set
+    monkeypatch.setattr(full_calibration, "_FEW", full_calibration._FEW)  # which machines set
 
 
 def grow(examples, steps, machine=Growth):

@@ -65,7 +65,7 @@ def _replace(blocks, label, old, new):
 def replace_scores(start, codes, old, new, by_label, lists):
     """Replace scores in the lists, from one on, until a list has no block left; return how many are done.
 
-    Codes are those of `Speakers`. NaN stands for a score that is in no list.
+    Codes are those of `SlotLabels`. NaN stands for a score that is in no list.
     """
     for i in range(start, codes.size):
         if _is_full(lists.everyone) or _is_full(lists.own) or _is_full(lists.held_out):

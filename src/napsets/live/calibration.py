@@ -14,10 +14,10 @@ from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import NapsetsWarning
 from napsets.levels import Full
 from napsets.live.alarms import smoothed_p_value
-from napsets.live.ear import Ear
+from napsets.live.evidence_counts import EvidenceCounts
 from napsets.live.fitted import Fitted, fit
 from napsets.live.following import Following
-from napsets.live.hearing import Hearing
+from napsets.live.full_calibration import FullCalibration
 from napsets.live.settings import LiveSettings
 from napsets.live.state import Batch, State
 from napsets.localisers import Everyone
@@ -148,12 +148,12 @@ class Calibration:
         method: Any = settings.method
         self.learns = isinstance(method, AutoMethod) or learns(method.score)
         self.fitted: Fitted | None = None
-        #: Keeps the sets up to date, and hears of every change: a `Following`, `Hearing` or `Whole`.
+        #: Keeps the sets up to date, and is told of every change: a `Following`, `FullCalibration` or `Whole`.
         self.engine: Any = Whole(None, state)
         if not self.learns:
             self._go_on(Fitted(method), None)
 
-    # -- changes; the engine hears of all others itself ----------------------------------------------------------------
+    # -- changes; all others go to the engine directly -----------------------------------------------------------------
 
     def enter(self, slot: int, score: float | None = None) -> None:
         """Count a label; if the reference has grown by a quarter, choose and fit again."""
@@ -164,35 +164,37 @@ class Calibration:
     def refit(self) -> None:
         """Choose and fit again, on the present reference."""
         if self.learns and self.state.sizes[0]:
-            ear = self._ear()
-            self._go_on(fit(self.settings.method, self.state, ear), ear)
+            counts = self._evidence_counts()
+            self._go_on(fit(self.settings.method, self.state, counts), counts)
 
-    def _ear(self) -> Ear | None:
+    def _evidence_counts(self) -> EvidenceCounts | None:
         """Return the counts of labels around nodes, if the method can be fitted by them."""
         method: Any = self.settings.method
-        if isinstance(self.engine, Hearing):
-            return self.engine.ear
+        if isinstance(self.engine, FullCalibration):
+            return self.engine.counts
         chooses = isinstance(method, AutoMethod)
-        if self.settings.directed or not (sum(self.state.sizes) >= FEWEST if chooses else Hearing.suits(method.score)):
+        suits = sum(self.state.sizes) >= FEWEST if chooses else FullCalibration.suits(method.score)
+        if self.settings.directed or not suits:
             return None
-        return self._make_ear(None if chooses else method.score)
+        return self._count_evidence(None if chooses else method.score)
 
-    def _make_ear(self, score: Any) -> Ear:
+    def _count_evidence(self, score: Any) -> EvidenceCounts:
         informed = Informed() if score is None else score.base if isinstance(score, ByLabel) else score
-        ear = Ear(self.state, informed.hops)
-        ear.load()
-        return ear
+        counts = EvidenceCounts(self.state, informed.hops)
+        counts.load()
+        return counts
 
-    def _go_on(self, fitted: Fitted, ear: Ear | None) -> None:
+    def _go_on(self, fitted: Fitted, counts: EvidenceCounts | None) -> None:
         """Continue with another choice, or other exponents; an engine takes over all present labels."""
         self.fitted = fitted
         method, directed = fitted.method, self.settings.directed
         if not learns(method.score) and (isinstance(method.localiser, Everyone) or not directed):
             self.engine = Following(method, self.state)
             self.engine.load()
-        elif not directed and isinstance(method.level, Full) and Hearing.suits(method.score):
+        elif not directed and isinstance(method.level, Full) and FullCalibration.suits(method.score):
             assert fitted.learned is not None
-            self.engine = Hearing(method, self._make_ear(method.score) if ear is None else ear, fitted.learned)
+            counts = self._count_evidence(method.score) if counts is None else counts
+            self.engine = FullCalibration(method, counts, fitted.learned)
         else:
             self.engine = Whole(fitted, self.state)
 

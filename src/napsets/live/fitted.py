@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.levels import Level
-from napsets.live.ear import Ear
-from napsets.live.hearing import Hearing
+from napsets.live.evidence_counts import EvidenceCounts
+from napsets.live.full_calibration import FullCalibration
 from napsets.live.state import State
 from napsets.localisers import Reference
 from napsets.methods.auto import MOST_SIZE_NODES, AutoMethod
@@ -51,18 +51,18 @@ class Fitted:
         return cls(Method.from_description(described), learned, labels)
 
 
-def fit(method: Method | AutoMethod, state: State, ear: Ear | None) -> Fitted:
-    """Choose and fit on the reference as it is, by the counts of an ear, or without one from the whole graph."""
+def fit(method: Method | AutoMethod, state: State, counts: EvidenceCounts | None) -> Fitted:
+    """Choose and fit on the present reference, with these counts of evidence, or without any on the whole graph."""
     reference = state.sizes[0]
-    if isinstance(method, Method) and ear is not None:
-        return Fitted(method, ear.fit(), reference)
+    if isinstance(method, Method) and counts is not None:
+        return Fitted(method, counts.fit(), reference)
     batch = state.batch()
     parts = batch.reference, batch.level_nodes
     if isinstance(method, AutoMethod):
         data = replace(batch.data, split=parts)
-        if ear is not None:
+        if counts is not None:
             named = {field.name: getattr(data, field.name) for field in fields(data)}
-            data = _SomeNodes(**named, ear=ear, slots=batch.slots)
+            data = _SomeNodes(**named, counts=counts, slots=batch.slots)
         calibrated = method.fit(data, followed=True)
         chosen, score, choice = calibrated.method, calibrated.score, calibrated.choice
     else:
@@ -76,22 +76,22 @@ def fit(method: Method | AutoMethod, state: State, ear: Ear | None) -> Fitted:
 class _SomeNodes(CalibrationData):
     """Data of which informed scores are computed only for the nodes that a choice looks at."""
 
-    ear: Any = None  #: The counts of labels around nodes.
+    counts: Any = None  #: The counts of labels around nodes.
     slots: Any = None  #: The slot of each node.
 
     def scored(self, score: Any, level: Level, seed: int, *, on_request: bool = False) -> Scored:
         """Return the nodes scored; by an informed score, the reference and the nodes that sizes are measured on."""
-        if not Hearing.suits(score):
+        if not FullCalibration.suits(score):
             return super().scored(score, level, seed)
         nodes = self.parts(level.reference_size(self.calibration.size), seed)[0]
-        labels, learned = self.truth[nodes], self.ear.fit()
+        labels, learned = self.truth[nodes], self.counts.fit()
         rest = np.ones(self.outputs.shape[0], dtype=bool)
         rest[nodes] = False
         others = np.flatnonzero(rest)
         rows = np.sort(np.concatenate([nodes, others[evenly(others.size, MOST_SIZE_NODES)]]))
-        near, far, around = self.ear.of_reference(self.slots[rows])
-        fixed = self.ear.fixed(self.slots[rows], around, learned)
-        u, p = node_uniforms(self.ids, seed), self.ear.probabilities(learned, fixed, near, far)
+        near, far, around = self.counts.of_reference(self.slots[rows])
+        fixed = self.counts.fixed(self.slots[rows], around, learned)
+        u, p = node_uniforms(self.ids, seed), self.counts.probabilities(learned, fixed, near, far)
         inner = _BoundSome(BoundRows(score.base, p, u[rows]), rows, rest.size)
         bound = BoundInformed(inner, self.outputs[:0], learned, Labelled(nodes, labels))
         reference = Reference(nodes, bound.at(nodes, labels), rest.size, self.graph, None, u, labels)

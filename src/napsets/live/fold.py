@@ -191,7 +191,7 @@ class Fold:
             "number": np.array([one.mark.number for one in issued], dtype=np.int64),
         }
         arrays = self.record.arrays() | self.calibration.arrays()
-        arrays |= {"outputs": np.empty((0, 0))} | {name: state.nodes[name] for name in state.nodes.rooms}
+        arrays |= {"outputs": np.empty((0, 0))} | {name: state.nodes[name] for name in state.nodes.buffers}
         arrays["offsets"], arrays["columns"] = state.adjacency.packed()
         arrays["ids"] = _as_bytes(pack({"ids": state.names.of(np.flatnonzero(state.nodes["labels"] > -2))}))
         arrays["arrived_labels"] = np.array(state.arrived_labels)
@@ -205,7 +205,7 @@ class Fold:
         state, labels = self.state, arrays["labels"]
         state.names.restore(unpack(arrays["ids"].tobytes())["ids"], np.flatnonzero(labels > -2), labels.size)
         if labels.size:
-            state.nodes.take({name: arrays[name] for name in (*state.nodes.rooms, "outputs")})
+            state.nodes.take({name: arrays[name] for name in (*state.nodes.buffers, "outputs")})
         state.adjacency.take(arrays["offsets"], arrays["columns"])
         state.arrived_labels, state.events = int(arrays["arrived_labels"]), events
         state.present = int((labels > -2).sum())

@@ -39,8 +39,8 @@ class Record:
     def add(self, judgement: Judgement) -> None:
         """Enter one judgement."""
         self._columns.extend(1)
-        for room, value in zip(self._columns.rooms.values(), judgement, strict=True):
-            room[len(self) - 1] = value
+        for buffer, value in zip(self._columns.buffers.values(), judgement, strict=True):
+            buffer[len(self) - 1] = value
 
     def __len__(self) -> int:
         return self._columns.size

@@ -37,7 +37,7 @@ class ScoreLists:
         self._shares: dict[int, float] = {}
 
     def replace(self, codes: npt.NDArray[Any], old: FloatArray, new: FloatArray) -> None:
-        """Put scores in place of others; NaN stands for one that is in no list, and codes are those of `Speakers`."""
+        """Put scores in place of others; NaN stands for one that is in no list, and codes are those of `SlotLabels`."""
         self.forget()
         done = 0
         if self.everyone.size + self.held_out.size == 0:

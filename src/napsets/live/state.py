@@ -29,35 +29,35 @@ Array = npt.NDArray[Any]
 class Table:
     """Columns that grow together at their end, in amortised constant time per row.
 
-    It starts with an array without rows for each column; `rooms` are these with room to grow, as kernels see them.
+    It starts with an array without rows for each column. `buffers` holds each column with its spare rows at the end.
     """
 
-    def __init__(self, **rooms: Array) -> None:
-        self.rooms, self.size = rooms, 0
+    def __init__(self, **buffers: Array) -> None:
+        self.buffers, self.size = buffers, 0
 
     def __getitem__(self, name: str) -> Array:
-        return self.rooms[name][: self.size]
+        return self.buffers[name][: self.size]
 
     def extend(self, count: int) -> None:
         """Add rows, whose entries are not set."""
-        room, size = next(iter(self.rooms.values())).shape[0], self.size + count
-        if size > room:
-            # A first batch that is large is often the only one: room is left from the second on.
-            room = size if self.size == 0 else max(size, self.size + self.size // 2 + 8)
-            for name, old in self.rooms.items():
-                self.rooms[name] = np.empty((room, *old.shape[1:]), dtype=old.dtype)
-                self.rooms[name][: self.size] = old[: self.size]
+        capacity, size = next(iter(self.buffers.values())).shape[0], self.size + count
+        if size > capacity:
+            # A first batch that is large is often the only one: spare rows are added from the second on.
+            capacity = size if self.size == 0 else max(size, self.size + self.size // 2 + 8)
+            for name, old in self.buffers.items():
+                self.buffers[name] = np.empty((capacity, *old.shape[1:]), dtype=old.dtype)
+                self.buffers[name][: self.size] = old[: self.size]
         self.size = size
 
     def take(self, columns: dict[str, Array]) -> None:
         """Hold other columns, of as many rows as they have."""
-        self.rooms, self.size = columns, next(iter(columns.values())).shape[0]
+        self.buffers, self.size = columns, next(iter(columns.values())).shape[0]
 
     def drop(self, row: int) -> None:
         """Remove a row; the last one takes its place."""
         self.size -= 1
-        for room in self.rooms.values():
-            room[row] = room[self.size]
+        for buffer in self.buffers.values():
+            buffer[row] = buffer[self.size]
 
 
 class Names:
@@ -158,7 +158,7 @@ class Adjacency:
         """Enter nodes without neighbours."""
         table, before = self._table, self._table.size
         table.extend(count)
-        for name in table.rooms:
+        for name in table.buffers:
             table[name][before:] = 0
 
     def add_edges(self, source: IntArray, target: IntArray) -> None:
@@ -171,7 +171,7 @@ class Adjacency:
         table, changed, done = self._table, np.empty(source.size, dtype=bool), 0
         while True:
             some, self._used = growing.insert_edges(
-                source[done:], target[done:], *(table[name] for name in table.rooms), self.columns,
+                source[done:], target[done:], *(table[name] for name in table.buffers), self.columns,
                 self._used, changed[done:],
             )  # fmt: skip
             done += some
@@ -309,7 +309,7 @@ class State:
     def add_nodes(self, ids: Array, probabilities: Array) -> None:
         """Enter new nodes."""
         if not self.nodes.size:
-            self.nodes.rooms["outputs"] = np.empty((0, probabilities.shape[1]), dtype=probabilities.dtype)
+            self.nodes.buffers["outputs"] = np.empty((0, probabilities.shape[1]), dtype=probabilities.dtype)
         before = self.nodes.size
         self.names.add(ids)
         self.nodes.extend(ids.size)

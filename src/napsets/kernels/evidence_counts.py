@@ -1,4 +1,7 @@
-"""Labels as evidence in a graph that changes: which labelled nodes hear a label, and what is counted around nodes.
+"""Labels as evidence in a graph that changes: the labels counted around nodes, and the entries that a label affects.
+
+An *entry* is a labelled node, with the labels around it that are its evidence. A label affects an entry if it is
+evidence for it. A *slot* is the row of a node.
 
 The shares that a node passes on are multiples of 2⁻³⁰, so that their sums are exact: adding or subtracting a label
 gives the same bits as counting again. Means over neighbours are summed in the order of the neighbours, as in a batch.
@@ -18,15 +21,15 @@ _UNIT = 2.0**-30
 _WAITING = 256
 
 
-class Speakers(NamedTuple):
+class SlotLabels(NamedTuple):
     """The labels, by slot."""
 
     #: int8 of shape (slots,), or of more bits for more labels. 0 without a label, y + 1 for label y in the reference,
     #: −(y + 1) for one that is held out.
     code: Any
-    crowd: Any  #: int32 of shape (slots,). How many neighbours are in the reference.
+    reference_degree: Any  #: int32 of shape (slots,). How many neighbours are in the reference.
     entry_of: Any  #: int64 of shape (slots,). The entry of each labelled node, −1 elsewhere.
-    most: int  #: A node with more reference neighbours than this passes on no labels but theirs.
+    crowd_limit: int  #: A node with more reference neighbours than this passes on no labels but theirs.
 
 
 class Entries(NamedTuple):
@@ -41,7 +44,7 @@ class Entries(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for a list of entries that hear a label, which need not be cleared."""
+    """Space for a list of the entries that a label affects, which need not be cleared."""
 
     places: Any  #: int64 of shape (entries,). The place of an entry in the list, if it is listed.
     entries: Any  #: int64 of shape (entries,). The list.
@@ -57,21 +60,21 @@ def _share(size):
 
 
 @jit
-def look_around(slots, rows, speakers, outputs, means, stale, tables, scratch, starts):
+def count_around(slots, rows, slot_labels, outputs, means, stale, tables, scratch, starts):
     """Count the labels around some slots, and average the model's outputs there; see `Evidence`.
 
     The tables are those counted near and far of the reference alone, near and far of all labels, and the average.
-    Unless `starts` is empty, it is written, and the entries held out that hear each slot are returned with what each
-    hears near and far.
+    Unless `starts` is empty, it is written, and the held-out entries that a label of each slot affects are returned
+    with what it adds to their counts near and far.
     """
     listing, total = starts.size > 0, 0
     waiting = np.empty(2 * _WAITING if listing else 0)
     entries, near, far = np.empty(64, np.int64), np.empty(64), np.empty(64)
     for i in range(slots.size):
-        count = _look(slots[i], i, waiting, rows, speakers, outputs, means, stale, tables, scratch)
+        count = _count_around(slots[i], i, waiting, rows, slot_labels, outputs, means, stale, tables, scratch)
         if listing:
             starts[i] = total
-            if speakers.code[slots[i]] > 0:  # no candidate replaces a label of the reference
+            if slot_labels.code[slots[i]] > 0:  # no candidate replaces a label of the reference
                 count = 0
             while total + count > entries.size:
                 entries = np.concatenate((entries, entries))
@@ -85,13 +88,14 @@ def look_around(slots, rows, speakers, outputs, means, stale, tables, scratch, s
 
 
 @part
-def _look(slot, i, waiting, rows, speakers, outputs, means, stale, tables, scratch):
-    """Fill the i-th row of the tables, and return how many entries are listed; none without room for those waiting.
+def _count_around(slot, i, waiting, rows, slot_labels, outputs, means, stale, tables, scratch):
+    """Fill the i-th row of the tables, and return how many entries are listed; none if `waiting` has no space.
 
     The entries of far slots are asked for, and listed later: waiting for each in turn would take longer.
     """
-    rows, speakers, scratch = borrowed(rows), borrowed(speakers), borrowed(scratch)
-    starts, sizes, columns, codes, entry_of = rows.starts, rows.sizes, rows.columns, speakers.code, speakers.entry_of
+    rows, slot_labels, scratch = borrowed(rows), borrowed(slot_labels), borrowed(scratch)
+    starts, sizes, columns = rows.starts, rows.sizes, rows.columns
+    codes, entry_of = slot_labels.code, slot_labels.entry_of
     near, far, all_near, all_far, around = tables[0, i], tables[1, i], tables[2, i], tables[3, i], tables[4, i]
     for c in range(near.size):
         near[c] = far[c] = all_near[c] = all_far[c] = 0.0
@@ -110,9 +114,9 @@ def _look(slot, i, waiting, rows, speakers, outputs, means, stale, tables, scrat
         elif code < 0:
             all_near[-code - 1] += 1.0
             if listing:
-                count = _meet(entry_of[between], 1.0, 0.0, count, scratch)
+                count = _add_affected(entry_of[between], 1.0, 0.0, count, scratch)
         share = _share(sizes[between])
-        crowded = speakers.crowd[between] > speakers.most
+        crowded = slot_labels.reference_degree[between] > slot_labels.crowd_limit
         first = starts[between]
         for k in range(first, first + sizes[between]):
             other = columns[k]
@@ -125,11 +129,11 @@ def _look(slot, i, waiting, rows, speakers, outputs, means, stale, tables, scrat
                 all_far[-code - 1] += share
                 if listing:
                     if filled == waiting.size:
-                        count, filled = _meet_far(waiting[:filled], entry_of, count, scratch), 0
+                        count, filled = _add_affected_far(waiting[:filled], entry_of, count, scratch), 0
                     prefetch(entry_of, other)
                     waiting[filled], waiting[filled + 1] = other, share
                     filled += 2
-    count = _meet_far(waiting[:filled], entry_of, count, scratch)
+    count = _add_affected_far(waiting[:filled], entry_of, count, scratch)
     for c in range(near.size):
         all_near[c] += near[c]
         all_far[c] += far[c]
@@ -138,10 +142,10 @@ def _look(slot, i, waiting, rows, speakers, outputs, means, stale, tables, scrat
 
 
 @part
-def _meet_far(waiting, entry_of, count, scratch):
+def _add_affected_far(waiting, entry_of, count, scratch):
     """List the entries of slots, each followed by its share, and return how many are listed."""
     for i in range(0, waiting.size, 2):
-        count = _meet(entry_of[int(waiting[i])], 0.0, waiting[i + 1], count, scratch)
+        count = _add_affected(entry_of[int(waiting[i])], 0.0, waiting[i + 1], count, scratch)
     return count
 
 
@@ -180,12 +184,12 @@ def _renew(slot, rows, outputs, means, stale):
         stale[slot] = False
 
 
-# -- which entries hear a label ----------------------------------------------------------------------------------------
+# -- which entries a label affects -------------------------------------------------------------------------------------
 
 
 @part
-def _meet(entry, near, far, count, scratch):
-    """Add to what one entry hears, and return how many entries are listed."""
+def _add_affected(entry, near, far, count, scratch):
+    """Add to what a label adds to the counts of one entry, and return how many entries are listed."""
     place = scratch.places[entry]
     if place >= count or scratch.entries[place] != entry:
         place = count
@@ -200,34 +204,34 @@ def _meet(entry, near, far, count, scratch):
 
 
 @part
-def _hearers(slot, reference, rows, speakers, scratch):
-    """List the entries that hear the label of a slot: all entries for a reference label, else those held out."""
+def _list_affected(slot, reference, rows, slot_labels, scratch):
+    """List the entries that the label of a slot affects: any for a reference label, else those held out."""
     count = 0
     start = rows.starts[slot]
     for j in range(start, start + rows.sizes[slot]):
         between = rows.columns[j]
-        code = speakers.code[between]
+        code = slot_labels.code[between]
         if code < 0 or (reference and code > 0):
-            count = _meet(speakers.entry_of[between], 1.0, 0.0, count, scratch)
-        if not reference and speakers.crowd[between] > speakers.most:
+            count = _add_affected(slot_labels.entry_of[between], 1.0, 0.0, count, scratch)
+        if not reference and slot_labels.reference_degree[between] > slot_labels.crowd_limit:
             continue
         share = _share(rows.sizes[between])
         first = rows.starts[between]
         for k in range(first, first + rows.sizes[between]):
             other = rows.columns[k]
-            code = speakers.code[other]
+            code = slot_labels.code[other]
             if other != slot and (code < 0 or (reference and code > 0)):
-                count = _meet(speakers.entry_of[other], 0.0, share, count, scratch)
+                count = _add_affected(slot_labels.entry_of[other], 0.0, share, count, scratch)
     return count
 
 
 @jit
-def shift_label(slot, label, sign, reference, rows, speakers, entries, scratch):
-    """Add a label to the counts of every entry that hears it, or subtract it, and return how many hear it.
+def shift_label(slot, label, sign, reference, rows, slot_labels, entries, scratch):
+    """Add a label to the counts of every entry it affects, or subtract it, and return how many it affects.
 
     Where a node becomes crowded, or is no longer, entries must be counted again, and −1 is returned.
     """
-    count = _hearers(slot, reference, rows, speakers, scratch)
+    count = _list_affected(slot, reference, rows, slot_labels, scratch)
     for i in range(count):
         entry = scratch.entries[i]
         entries.near[entry, label] += sign * scratch.near[i]
@@ -237,64 +241,64 @@ def shift_label(slot, label, sign, reference, rows, speakers, entries, scratch):
         start = rows.starts[slot]
         for j in range(start, start + rows.sizes[slot]):
             other = rows.columns[j]
-            before = speakers.crowd[other]
-            speakers.crowd[other] = before + sign
-            if (before > speakers.most) != (before + sign > speakers.most):
-                _mark(other, 1, rows, speakers, entries.recount)
+            before = slot_labels.reference_degree[other]
+            slot_labels.reference_degree[other] = before + sign
+            if (before > slot_labels.crowd_limit) != (before + sign > slot_labels.crowd_limit):
+                _mark(other, 1, rows, slot_labels, entries.recount)
                 count = -1
     return count
 
 
 @part
-def _mark(slot, hops, rows, speakers, recount):
+def _mark(slot, hops, rows, slot_labels, recount):
     """Mark the entries up to two hops from a slot to be counted again."""
-    entry = speakers.entry_of[slot]
+    entry = slot_labels.entry_of[slot]
     if entry >= 0:
         recount[entry] = True
     start = rows.starts[slot]
     for j in range(start, start + rows.sizes[slot]):
         other = rows.columns[j]
-        entry = speakers.entry_of[other]
+        entry = slot_labels.entry_of[other]
         if entry >= 0:
             recount[entry] = True
         if hops == 2:
             first = rows.starts[other]
             for k in range(first, first + rows.sizes[other]):
-                entry = speakers.entry_of[rows.columns[k]]
+                entry = slot_labels.entry_of[rows.columns[k]]
                 if entry >= 0:
                     recount[entry] = True
 
 
 @jit
-def see_edges(slots, rows, speakers, recount, stale):
+def mark_changed_edges(slots, rows, slot_labels, recount, stale):
     """Note that edges at some slots were added or removed: recount reference neighbours, and mark entries around."""
     for slot in slots:
-        crowd = 0
+        degree = 0
         start = rows.starts[slot]
         for j in range(start, start + rows.sizes[slot]):
-            crowd += speakers.code[rows.columns[j]] > 0
-        speakers.crowd[slot] = crowd
+            degree += slot_labels.code[rows.columns[j]] > 0
+        slot_labels.reference_degree[slot] = degree
         stale[slot] = True
-        _mark(slot, 1, rows, speakers, recount)
+        _mark(slot, 1, rows, slot_labels, recount)
 
 
 @jit
-def see_outputs(slots, rows, speakers, recount, stale):
+def mark_changed_outputs(slots, rows, slot_labels, recount, stale):
     """Note that some slots have new outputs."""
     for slot in slots:
         start = rows.starts[slot]
         for j in range(start, start + rows.sizes[slot]):
             stale[rows.columns[j]] = True
-        _mark(slot, 2, rows, speakers, recount)
+        _mark(slot, 2, rows, slot_labels, recount)
 
 
 @jit
-def count_crowds(slots, rows, crowd):
+def count_reference_degrees(slots, rows, reference_degree):
     """Count the reference neighbours of every slot; the slots of the reference are given."""
     for slot in slots:
         start = rows.starts[slot]
         for j in range(start, start + rows.sizes[slot]):
-            crowd[rows.columns[j]] += 1
+            reference_degree[rows.columns[j]] += 1
 
 
 @jit

@@ -1,8 +1,8 @@
 """Full conformal prediction kept up to date: every label is evidence, and a change affects only the nodes near it.
 
-An `Ear` keeps the counts of labels around each labelled node; here its score at its own label is kept. Scores that
-change are replaced in an ordered list. The threshold of a candidate is read off that list, with the scores that the
-candidate would change replaced by their new values (`napsets.methods.full` says why that is exact).
+`EvidenceCounts` keeps the counts of labels around each labelled node (its entry); here the entries' scores at their own
+labels are kept. Scores that change are replaced in an ordered list. The threshold of a candidate is read off that list,
+with the scores that the candidate would change replaced by their new values (see `napsets.methods.full`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from napsets.kernels.ranked import select_changed
 from napsets.kernels.threads import compiling_now
 from napsets.levels import rank_place
 from napsets.live.alarms import smoothed_p_value
-from napsets.live.ear import COUNTED, Ear, Hearers
+from napsets.live.evidence_counts import COUNTED, AffectedEntries, EvidenceCounts
 from napsets.live.score_lists import ScoreLists
 from napsets.methods.method import Method
 from napsets.methods.moves import REFERENCE_LABEL, Rows, Search
@@ -36,16 +36,16 @@ Array = npt.NDArray[Any]
 
 #: Entries of scores × candidates × classes that are held at a time.
 _CHUNK_ENTRIES = 1 << 20
-#: Nodes that are looked at, at a time; those whose thresholds are computed together, from every score that changes; and
-#: up to how many that takes less time than to find out which of these scores matter.
+#: Nodes predicted at a time; those whose thresholds are computed together, from every score that changes; and up to how
+#: many nodes that takes less time than to find out which of these scores matter.
 _MOST, _CHUNK, _FEW = 1 << 14, 256, 32
-#: How many more places around the threshold are looked at than can move.
+#: How many more scores around the threshold are read than can move.
 _MARGIN = 2
 #: Scores are brought up to date at the latest when one in this many may have changed.
 _MOST_CHANGED = 64
 
 
-class Hearing:
+class FullCalibration:
     """The calibration of an informed score at a full level, kept up to date.
 
     The method has the score `Informed` of a node's own row, or that ranked by label; `Everyone` and `Full`.
@@ -54,14 +54,14 @@ class Hearing:
     #: The p-value of a label is computed once it is among the labels held out: then it is evidence for them too.
     judges_after = True
 
-    def __init__(self, method: Method, ear: Ear, learned: Learned) -> None:
+    def __init__(self, method: Method, counts: EvidenceCounts, learned: Learned) -> None:
         score: Any = method.score
-        self.method, self.ear, self.state, self.learned = method, ear, ear.state, learned
+        self.method, self.counts, self.state, self.learned = method, counts, counts.state, learned
         self._mix = float(score.mix) if isinstance(score, ByLabel) else -1.0
         self._base = (score.base if isinstance(score, ByLabel) else score).base
         #: How many scores have changed since all were up to date, at the most; None where that is not known.
         self._changes_since: int | None = None
-        #: What no labels of others change of the evidence of slots to be judged, without and with their own.
+        #: The fixed part of the evidence of slots to be judged, without their own label and with it.
         self._ahead: dict[int, FloatArray] = {}
         self._begin()
 
@@ -73,9 +73,9 @@ class Hearing:
 
     def _begin(self) -> None:
         """Forget all scores."""
-        entries = self.ear.entries
+        entries = self.counts.entries
         entries["raw"][:], entries["tabulated"][:] = np.nan, False
-        self._lists = ScoreLists(self.ear.classes, self._mix)
+        self._lists = ScoreLists(self.counts.classes, self._mix)
         self._fix(np.flatnonzero(~entries["recount"]))
         entries["rescore"][:] = True
         self._changed()
@@ -87,75 +87,75 @@ class Hearing:
         before = self._changes_since
         self._changes_since = None if before is None or scores < 0 else before + scores
         self._ahead = self._ahead if scores >= 0 else {}
-        #: The slot that was judged last since anything changed, and what is known of it.
+        #: The slot that was judged last since anything changed, the counts around it and its fixed evidence.
         self._judged: tuple[Any, ...] | None = None
 
     def load(self) -> None:
         """Take over a state with all its labels."""
-        self.ear.load()
+        self.counts.load()
         self._begin()
 
     def grow(self, count: int) -> None:
         """Make room for new nodes."""
-        self.ear.grow(count)
+        self.counts.grow(count)
 
     def enter(self, slot: int, _: float | None = None) -> None:
         """Count a node's new label."""
-        entries, judged, reference = self.ear.entries, self._judged, self.state.nodes["is_reference"][slot]
-        hearers = self.ear.enter(slot)
-        self._changed(-1 if hearers < 0 else hearers + 1)
+        entries, judged, reference = self.counts.entries, self._judged, self.state.nodes["is_reference"][slot]
+        affected = self.counts.enter(slot)
+        self._changed(-1 if affected < 0 else affected + 1)
         if judged is not None and judged[0] == slot:  # the evidence of its set is that of its new entry
-            near, far, *of_all, around, fixed = judged[1]
-            entries["near"][-1], entries["far"][-1] = (near, far) if reference else of_all
-            entries["around"][-1], entries["fixed"][-1], entries["recount"][-1] = around, fixed, False
+            _, around, entries["fixed"][-1] = judged
+            entries["near"][-1] = around.reference_near if reference else around.all_near
+            entries["far"][-1] = around.reference_far if reference else around.all_far
+            entries["around"][-1], entries["recount"][-1] = around.mean_outputs, False
             if reference and self.learned.exponents.alike:  # its own label is no evidence for it
                 self._fix(np.array([entries.size - 1]), self._ahead.get(slot))
 
     def leave(self, slot: int) -> None:
         """Stop counting a node's label, which it still has."""
         self._changed()
-        entry, entries = self.ear.entry_of[slot : slot + 1], self.ear.entries
-        self._lists.replace(self.ear.code[slot : slot + 1], entries["raw"][entry], np.array([np.nan]))
-        self.ear.leave(slot)
+        entry, entries = self.counts.entry_of[slot : slot + 1], self.counts.entries
+        self._lists.replace(self.counts.code[slot : slot + 1], entries["raw"][entry], np.array([np.nan]))
+        self.counts.leave(slot)
 
     def touch(self, *ends: IntArray) -> None:
         """Note that edges at some slots were added or removed, or are about to be removed."""
         self._changed()
-        self.ear.touch(*ends)
+        self.counts.touch(*ends)
 
     def see_outputs(self, slots: IntArray) -> None:
         """Note that nodes have new outputs; labelled ones leave before, and enter after."""
         self._changed()
-        self.ear.see_outputs(slots)
+        self.counts.see_outputs(slots)
 
     def _refresh(self) -> None:
         """Bring all scores up to date."""
         if self._changes_since == 0:
             return
-        if self.ear.later:
+        if self.counts.must_reload:
             self.load()
-        self._fix(self.ear.catch_up())
-        entries, step = self.ear.entries, max(1, _CHUNK_ENTRIES // self.ear.classes)
+        self._fix(self.counts.catch_up())
+        entries, step = self.counts.entries, max(1, _CHUNK_ENTRIES // self.counts.classes)
         rows = np.flatnonzero(entries["rescore"])
         scores = np.empty(rows.size)
         for start in range(0, rows.size, step):
             some = rows[start : start + step]
             slots = entries["slots"][some]
-            probabilities = self.ear.probabilities(self.learned, *(entries[name][some] for name in COUNTED))
-            scores[start : start + step] = self._at(probabilities, self.ear.labels(slots), self.state.nodes["u"][slots])
+            probabilities = self.counts.probabilities(self.learned, *(entries[name][some] for name in COUNTED))
+            labels, u = self.counts.labels(slots), self.state.nodes["u"][slots]
+            scores[start : start + step] = self._at(probabilities, labels, u)
         if rows.size:
-            self._lists.replace(self.ear.code[entries["slots"][rows]], entries["raw"][rows], scores)
+            self._lists.replace(self.counts.code[entries["slots"][rows]], entries["raw"][rows], scores)
             entries["raw"][rows] = scores
             entries["rescore"][rows] = entries["tabulated"][rows] = False
         self._changes_since = 0
 
     def _fix(self, rows: IntArray, ahead: FloatArray | None = None) -> None:
         if rows.size:
-            entries, ear = self.ear.entries, self.ear
-            fixed = (
-                ear.fixed(entries["slots"][rows], entries["around"][rows], self.learned) if ahead is None else ahead[1]
-            )
-            entries["fixed"][rows] = fixed
+            entries = self.counts.entries
+            slots, around = entries["slots"][rows], entries["around"][rows]
+            entries["fixed"][rows] = self.counts.fixed(slots, around, self.learned) if ahead is None else ahead[1]
 
     def _at(self, probabilities: Array, labels: IntArray, u: FloatArray) -> FloatArray:
         scores: FloatArray = score_rows(self._base, "at", probabilities, labels, u) + 0.0
@@ -163,22 +163,22 @@ class Hearing:
 
     # -- thresholds ----------------------------------------------------------------------------------------------------
 
-    def _changes(self, slots: IntArray, hearers: Hearers) -> tuple[IntArray, FloatArray, FloatArray]:
+    def _changes(self, slots: IntArray, affected: AffectedEntries) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return, for each slot, the scores that its label changes and what each candidate makes of them.
 
         The score of a slot that is itself held out is left out.
         """
-        ear, (starts, entries, near, far) = self.ear, hearers
+        counts, (starts, entries, near, far) = self.counts, affected
         row = np.repeat(np.arange(slots.size), np.diff(starts))
-        codes = ear.code[slots].astype(np.int64)
+        codes = counts.code[slots].astype(np.int64)
         new = self._with_candidates(entries, near, far, np.maximum(-codes, 0)[row])
         own = np.flatnonzero(codes < 0)
         if own.size:
-            entries = np.insert(entries, starts[own], ear.entry_of[slots[own]])
+            entries = np.insert(entries, starts[own], counts.entry_of[slots[own]])
             new = np.insert(new, starts[own], np.nan, axis=0)
             starts = starts + np.searchsorted(own, np.arange(slots.size + 1), side="left")
-        labels = ear.labels(ear.entries["slots"][entries])
-        old = self._lists.ranked(labels, ear.entries["raw"][entries])
+        labels = counts.labels(counts.entries["slots"][entries])
+        old = self._lists.ranked(labels, counts.entries["raw"][entries])
         changed = self._lists.ranked(np.repeat(labels, new.shape[1]), new.reshape(-1)).reshape(new.shape)
         return starts, old, changed
 
@@ -187,39 +187,39 @@ class Hearing:
 
         ``before`` is 1 + the label that the node has already, which candidates replace; 0 if it has none.
         """
-        ear, classes = self.ear, self.ear.classes
+        counts, classes = self.counts, self.counts.classes
         scores, every = np.empty((entries.size, classes)), np.arange(classes)
         step = max(1, _CHUNK_ENTRIES // (classes * classes))
         for start in range(0, entries.size, step):
             some = slice(start, start + step)
             rows, known = entries[some], np.flatnonzero(before[some])
-            fixed, heard, passed = (ear.entries[name][rows] for name in COUNTED)
+            fixed, all_near, all_far = (counts.entries[name][rows] for name in COUNTED)
             if known.size:  # candidates replace the label that is there
-                heard[known, before[some][known] - 1] -= near[some][known]
-                passed[known, before[some][known] - 1] -= far[some][known]
-            added = label_weights(self.learned, fixed, heard + near[some][:, None], passed + far[some][:, None])
-            changed = np.repeat(label_weights(self.learned, fixed, heard, passed)[:, None, :], classes, axis=1)
+                all_near[known, before[some][known] - 1] -= near[some][known]
+                all_far[known, before[some][known] - 1] -= far[some][known]
+            added = label_weights(self.learned, fixed, all_near + near[some][:, None], all_far + far[some][:, None])
+            changed = np.repeat(label_weights(self.learned, fixed, all_near, all_far)[:, None, :], classes, axis=1)
             changed[:, every, every] = added
             probabilities = normalised(changed.reshape(-1, classes)).astype(self.state.nodes["outputs"].dtype)
-            slots = ear.entries["slots"][rows]
-            labels, u = (np.repeat(each, classes) for each in (ear.labels(slots), self.state.nodes["u"][slots]))
+            slots = counts.entries["slots"][rows]
+            labels, u = (np.repeat(each, classes) for each in (counts.labels(slots), self.state.nodes["u"][slots]))
             scores[some] = self._at(probabilities, labels, u).reshape(rows.size, classes)
         return scores
 
-    def _thresholds(self, slots: IntArray, alpha: float, hearers: Hearers) -> FloatArray:
+    def _thresholds(self, slots: IntArray, alpha: float, affected: AffectedEntries) -> FloatArray:
         """Return the threshold of each candidate, shape (slots, classes)."""
-        size, own = self._lists.held_out.size, self.ear.code[slots] < 0
+        size, own = self._lists.held_out.size, self.counts.code[slots] < 0
         needed = np.array([rank_place(size - mine, alpha) for mine in (0, 1)])[own.astype(np.int64)]
         few = needed > size - own
         if few.all():
-            return np.full((slots.size, self.ear.classes), np.inf)
+            return np.full((slots.size, self.counts.classes), np.inf)
         needed = np.minimum(needed, size - own)
-        thresholds = self._by_moves(slots, needed, hearers) if slots.size > _FEW else None
+        thresholds = self._by_moves(slots, needed, affected) if slots.size > _FEW else None
         if thresholds is None:
-            thresholds = np.empty((slots.size, self.ear.classes))
+            thresholds = np.empty((slots.size, self.counts.classes))
             for start in range(0, slots.size, _CHUNK):
                 some = slice(start, min(start + _CHUNK, slots.size))
-                starts, old, changed = self._changes(slots[some], hearers.part(some.start, some.stop))
+                starts, old, changed = self._changes(slots[some], affected.part(some.start, some.stop))
                 places = needed[some] - 1
                 middle = int(places[0])
                 reach = int(np.diff(starts).max()) + int(np.abs(places - middle).max()) + _MARGIN
@@ -228,49 +228,49 @@ class Hearing:
         thresholds[few] = np.inf
         return thresholds
 
-    def _by_moves(self, slots: IntArray, needed: IntArray, hearers: Hearers) -> FloatArray | None:
-        """Return the same as a batch finds it, for the entries that hear these slots; None for other scores, or none.
+    def _by_moves(self, slots: IntArray, needed: IntArray, affected: AffectedEntries) -> FloatArray | None:
+        """Return the same as a batch computes it; None if no entry is affected, or for scores of other kinds.
 
-        Who hears a node is listed already: each slot is a node beside others, one for every entry that hears it from
-        afar, with this entry as its only judge.
+        The affected entries are listed already. So the graph given to the kernel has one node between a slot and each
+        entry that it affects from two hops away, and this entry is the only judge beside that node.
         """
-        ear, classes, codes = self.ear, self.ear.classes, self.ear.code[slots].astype(np.int64)
-        own = np.where(codes < 0, ear.entry_of[slots], -1)
-        listed = np.concatenate([hearers.entries, own[own >= 0]])
-        places = np.zeros(ear.entries.size, dtype=np.int64)
+        counts, classes, codes = self.counts, self.counts.classes, self.counts.code[slots].astype(np.int64)
+        own = np.where(codes < 0, counts.entry_of[slots], -1)
+        listed = np.concatenate([affected.entries, own[own >= 0]])
+        places = np.zeros(counts.entries.size, dtype=np.int64)
         places[listed] = 1
         entries = np.flatnonzero(places)
-        rule = ear.tabulate(entries, self._base, self.learned)
-        if not entries.size or not rule.known:  # nobody hears them, or too little is known of the score
+        rule = counts.tabulate(entries, self._base, self.learned)
+        if not entries.size or not rule.known:  # nothing is affected, or too little is known of the score
             return None
         places[entries] = np.arange(entries.size)
         local = places[listed]
-        labels, known = ear.labels(ear.entries["slots"][entries]), self._lists.sorted_held_out
-        order = np.searchsorted(known, self._lists.ranked(labels, ear.entries["raw"][entries]))
+        labels, known = counts.labels(counts.entries["slots"][entries]), self._lists.sorted_held_out
+        order = np.searchsorted(known, self._lists.ranked(labels, counts.entries["raw"][entries]))
         numbers = np.column_stack([labels, labels if self._mix >= 0.0 else np.zeros_like(labels), order])
-        tables, facts = (ear.entries[name][entries] for name in ("tables", "facts"))
+        tables, facts = (counts.entries[name][entries] for name in ("tables", "facts"))
         judges = Judges(tables, facts, numbers, np.full(entries.size, -1.0))
 
         def compute(change: Change) -> FloatArray:
             scores, step = np.empty(change.places.size), max(1, _CHUNK_ENTRIES // classes)
             for start in range(0, scores.size, step):
                 some = change.part(slice(start, start + step))
-                informed = ear.informed(entries[some.places], self._base, self.learned)
+                informed = counts.informed(entries[some.places], self._base, self.learned)
                 scores[start : start + step] = informed.scores_with(some._replace(places=np.arange(some.places.size)))
             return self._lists.ranked(labels[change.places], scores)
 
-        from_far, from_near = np.flatnonzero(hearers.far), np.flatnonzero(hearers.near)
+        from_far, from_near = np.flatnonzero(affected.far), np.flatnonzero(affected.near)
         size = from_far.size
         heard = Heard(
-            np.append(np.zeros(size, dtype=np.int64), np.searchsorted(from_far, hearers.starts)),
+            np.append(np.zeros(size, dtype=np.int64), np.searchsorted(from_far, affected.starts)),
             np.arange(size, dtype=np.int32),
-            np.append(np.arange(size), size + np.searchsorted(from_near, hearers.starts)),
+            np.append(np.arange(size), size + np.searchsorted(from_near, affected.starts)),
             local[np.append(from_far, from_near)].astype(np.int32),
-            hearers.far[from_far],
+            affected.far[from_far],
         )
         search = Search(known, order, Heard(*map(read_only, heard)), judges, rule, self._lists.unranked, compute)
         owns = np.full(slots.size, -1)
-        owns[own >= 0] = local[hearers.entries.size :]
+        owns[own >= 0] = local[affected.entries.size :]
         befores = np.where(codes > 0, REFERENCE_LABEL, np.where(codes < 0, -codes - 1, -1))
         return search.thresholds(Rows(size + np.arange(slots.size), owns, befores), needed, np.arange(classes), 1)
 
@@ -282,19 +282,20 @@ class Hearing:
         scores, _, probabilities, _ = self._matrix(slots)
         return probabilities, scores
 
-    def _matrix(self, slots: IntArray) -> tuple[FloatArray, IntArray | None, Array, Hearers]:
-        """Return the scores of every label, which labels replace empty sets, if any, the probabilities, and hearers."""
-        tables, hearers = self.ear.look_and_list(slots)
+    def _matrix(self, slots: IntArray) -> tuple[FloatArray, IntArray | None, Array, AffectedEntries]:
+        """Return the scores, top labels (if sets may not be empty), probabilities, and the entries affected."""
+        around, affected = self.counts.around_and_affected(slots)
         ahead = self._ahead.get(int(slots[0])) if slots.size == 1 else None
-        fixed = self.ear.fixed(slots, tables[4], self.learned) if ahead is None else ahead[:1]
-        self._judged = (int(slots[0]), (*tables, fixed)) if slots.size == 1 else None
-        probabilities, u = self.ear.probabilities(self.learned, fixed, *tables[2:4]), self.state.nodes["u"][slots]
+        fixed = self.counts.fixed(slots, around.mean_outputs, self.learned) if ahead is None else ahead[:1]
+        self._judged = (int(slots[0]), around, fixed) if slots.size == 1 else None
+        probabilities = self.counts.probabilities(self.learned, fixed, around.all_near, around.all_far)
+        u = self.state.nodes["u"][slots]
         matrix = score_rows(self._base, "matrix", probabilities, u)
         if self._mix >= 0.0:
             matrix = self._lists.ranked(np.arange(matrix.size) % matrix.shape[1], matrix)
         bound = None if self.method.allow_empty else BoundRows(self._base, probabilities, u)
         top = None if bound is None else bound.top_labels(matrix, np.arange(slots.size))
-        return matrix, top, probabilities, hearers
+        return matrix, top, probabilities, affected
 
     @compiling_now()  # each of many calls is too small to be worth compiling for
     def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
@@ -303,12 +304,12 @@ class Hearing:
         size = self._lists.held_out.size
         place = rank_place(size, alpha)
         level = np.inf if place > size else self._lists.share_below(place - 1)
-        classes, parts = np.arange(self.ear.classes), list[Any]()
+        classes, parts = np.arange(self.counts.classes), list[Any]()
         for start in range(0, max(slots.size, 1), _MOST):
             some = slots[start : start + _MOST]
-            matrix, top, _, hearers = self._matrix(some)
-            thresholds = self._thresholds(some, alpha, hearers)
-            support = size - (self.ear.code[some] < 0).astype(np.int64)
+            matrix, top, _, affected = self._matrix(some)
+            thresholds = self._thresholds(some, alpha, affected)
+            support = size - (self.counts.code[some] < 0).astype(np.int64)
             at = NodeThresholds(
                 alpha, thresholds.min(axis=1), support, support.astype(np.float64), level, self.method.allow_empty,
                 thresholds, classes,
@@ -324,9 +325,9 @@ class Hearing:
         for place, label in enumerate(labels.tolist()):
             if place % _CHUNK == 0 and slots.size > 1:
                 some, truth = slots[place : place + _CHUNK], labels[place : place + _CHUNK]
-                around = self.ear.look(some)[4]
+                around = self.counts.around(some).mean_outputs
                 both = [
-                    self.ear.fixed(some, around, self.learned, codes) for codes in (np.zeros_like(truth), truth + 1)
+                    self.counts.fixed(some, around, self.learned, codes) for codes in (np.zeros_like(truth), truth + 1)
                 ]
                 self._ahead = dict(zip(some.tolist(), np.stack(both, axis=1), strict=True))
             member = self._member(slots[place : place + 1], alpha)
@@ -343,11 +344,11 @@ class Hearing:
         changed = self._changes_since
         if changed is None or self._mix >= 0.0 or changed * _MOST_CHANGED > self.state.sizes[1]:
             self._refresh()  # at once where a score of the reference changes all ranks
-        matrix, top, _, hearers = self._matrix(slot)
+        matrix, top, _, affected = self._matrix(slot)
         thresholds: FloatArray = np.full((1, matrix.shape[1]), np.inf)
         place, size = rank_place(self.state.sizes[1], alpha) - 1, self._lists.held_out.size
         if place < self.state.sizes[1]:
-            reach = hearers.entries.size + int(self._changes_since or 0)
+            reach = affected.entries.size + int(self._changes_since or 0)
             low, high = -np.inf, np.inf
             if place + reach < size:
                 values, below = self._lists.around(place, reach)
@@ -355,7 +356,7 @@ class Hearing:
                 low = values[place - reach - below] if place >= reach else low
             if ((matrix > low) & (matrix <= high)).any():
                 self._refresh()
-                thresholds = self._thresholds(slot, alpha, hearers)
+                thresholds = self._thresholds(slot, alpha, affected)
             else:
                 thresholds[:] = low
         member: BoolArray = members(matrix, thresholds, top_labels=top)[0]
@@ -365,7 +366,7 @@ class Hearing:
     def p_value(self, slot: int, _: float | None, u: float) -> float:
         """Return the smoothed p-value of a held-out label that was just added, among the others."""
         self._refresh()
-        scores, size = self.ear.entries["raw"][self.ear.entry_of[slot : slot + 1]], self._lists.held_out.size
+        scores, size = self.counts.entries["raw"][self.counts.entry_of[slot : slot + 1]], self._lists.held_out.size
         below, up_to = self._lists.compared(self._lists.ranked(self.state.nodes["labels"][slot : slot + 1], scores))
         return smoothed_p_value(size - int(up_to[0]), int(up_to[0] - below[0]) - 1, size - 1, u)
 
@@ -373,14 +374,14 @@ class Hearing:
     def p_values(self, slots: IntArray) -> FloatArray:
         """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha."""
         self._refresh()
-        p_values = np.empty((slots.size, self.ear.classes))
+        p_values = np.empty((slots.size, self.counts.classes))
         for place in range(slots.size):
             slot = slots[place : place + 1]
-            (scores,), _, _, hearers = self._matrix(slot)
-            _, old, changed = self._changes(slot, hearers)
+            (scores,), _, _, affected = self._matrix(slot)
+            _, old, changed = self._changes(slot, affected)
             below, _ = self._lists.compared(scores)
             # A score that is left out, or put in its place, below a candidate.
             below = below - (old[:, None] < scores).sum(axis=0) + (changed < scores).sum(axis=0)
-            size = self._lists.held_out.size - int(self.ear.code[slot[0]] < 0)
+            size = self._lists.held_out.size - int(self.counts.code[slot[0]] < 0)
             p_values[place] = (size - below + 1) / (size + 1)
         return p_values
