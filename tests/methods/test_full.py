@@ -111,7 +111,7 @@ def test_thresholds_are_those_of_every_bag_counted_anew(kernels, seed, window, c
 @example(8, 2)  # a tie with the own label once another label is near
 @example(297, 0)  # the wanted score is one place further without a node's own
 @example(1424, 2)  # a label whose weight falls as it is counted more often
-@example(102020, 0)  # a judge that hears a node near and from two hops away
+@example(102020, 0)  # a judge for which a node is evidence near and from two hops away
 def test_kernels_find_what_every_bag_shows_for_all_nodes(seed, window):
     data, method, alpha = random_case(seed)
     calibrated = method.fit(data)

@@ -1,12 +1,12 @@
-"""How a candidate label changes the scores of labelled nodes that hear it (judges), without computing most of them.
+"""How a candidate label changes the scores of the judges it is evidence for, without computing most of them.
 
-A *judge* is a labelled node whose score at its own label is compared with others. If a node v had the label y, the
-weight of y would change for every judge within two hops of v: w(y) becomes w(y)·((n + a)/n)^b·((f + s)/f)^c, with n and
-f its counts near and far, a and s what v adds to them. The kernel here lists the judges that hear v and leave their
-places among some *cuts*. Scores are computed to within a margin that is far above rounding, from the sums of a judge's
-weights, which change in one place; and mostly not even the power is: for 0 ≤ c ≤ 1, 1 ≤ (1 + x)^c ≤ 1 + c·x. So the
-order of all scores is known, but for those few that lie as near to a cut, or to one another, as the margin; of these
-the caller computes the bits.
+A *judge* is a held-out labelled node whose score at its own label helps set the threshold. If a node v had the label y,
+the weight of y would change for every judge within two hops of v: w(y) becomes w(y)·((n + a)/n)^b·((f + s)/f)^c, with n
+and f its counts near and far, a and s what v adds to them. The kernel here lists the judges that v affects and that
+leave their places among some *cuts*. Scores are computed to within a margin that is far above rounding, from the sums
+of a judge's weights, of which one changes. Mostly not even the power is computed: for 0 ≤ c ≤ 1,
+1 ≤ (1 + x)^c ≤ 1 + c·x. So the order of all scores is known, except for the few that are closer than the margin to a
+cut or to one another; the caller computes these exactly.
 
 Positions say where a score lies among n cuts that ascend: 2j below cut j and above the one before, 2j + 1 at cut j.
 """
@@ -47,20 +47,20 @@ class Judges(NamedTuple):
     limits: Any
 
 
-class Heard(NamedTuple):
-    """Who hears a node: compressed rows of the nodes that have it as a neighbour, and of the judges that do."""
+class EvidenceLinks(NamedTuple):
+    """For which judges a node is evidence, near and far, as compressed rows."""
 
-    #: Nodes that have each node as a neighbour.
+    #: The nodes that have each node as a neighbour.
     indptr: Any
     indices: Any
-    #: Judges that have.
+    #: The judges that have each node as a neighbour.
     judge_indptr: Any
     judge_indices: Any
     shares: Any  #: float64. What each node passes on of a label.
 
 
 class Cuts(NamedTuple):
-    """Between what scores are to be told apart."""
+    """The values that scores are compared with."""
 
     #: float64 of shape (windows, groups, cuts). A judge of a group is below a cut if its score is less than the first,
     #: and above it if it is more than the second.
@@ -91,7 +91,7 @@ class Room(NamedTuple):
 
     #: float64 of shape (judges,). What a node adds to the counts of each judge, both together; zero between two nodes.
     added: Any
-    touched: Any  #: int64 of shape (judges + 1,). Judges that hear it.
+    affected: Any  #: int64 of shape (judges + 1,). The judges that the node is evidence for.
 
 
 class Moves(NamedTuple):
@@ -145,32 +145,32 @@ def _sums(tables, i, label, before, old, least, most):
 
 
 @part
-def _gather(v, heard, near, far, room):
-    """Add up what a node adds to the counts of the judges that hear it; return how many these are."""
-    heard, room = borrowed(heard), borrowed(room)
-    indices, judge_indptr, judge_indices, shares = heard.indices, heard.judge_indptr, heard.judge_indices, heard.shares
-    added, touched, count = room.added, room.touched, 0
+def _gather(v, links, near, far, room):
+    """Add up what a node adds to the counts of the judges that it affects; return how many these are."""
+    links, room = borrowed(links), borrowed(room)
+    indices, judge_indptr, judge_indices, shares = links.indices, links.judge_indptr, links.judge_indices, links.shares
+    added, affected, count = room.added, room.affected, 0
     if far:
-        for e in range(heard.indptr[v], heard.indptr[v + 1]):
+        for e in range(links.indptr[v], links.indptr[v + 1]):
             u = indices[e]
             share = shares[u]
             if share > 0.0:
                 for f in range(judge_indptr[u], judge_indptr[u + 1]):
                     i = judge_indices[f]
-                    touched[count] = i
+                    affected[count] = i
                     count += added[i] == 0.0
                     added[i] += share
     if near:
         for f in range(judge_indptr[v], judge_indptr[v + 1]):
             i = judge_indices[f]
-            touched[count] = i
+            affected[count] = i
             count += added[i] == 0.0
             added[i] += NEIGHBOUR
     return count
 
 
 @jit
-def list_moves(first, rows, candidates, heard, judges, rule, cuts, room, moves):
+def list_moves(first, rows, candidates, links, judges, rule, cuts, room, moves):
     """List the judges that may be elsewhere among the cuts, for each row, from the first on, and each candidate.
 
     Parameters
@@ -178,11 +178,11 @@ def list_moves(first, rows, candidates, heard, judges, rule, cuts, room, moves):
     first : int
         The first row.
     rows : int64 of shape (rows, 3)
-        Nodes; the number of each among the judges, −1 for others; the label that is heard already, −1 for none and −2
-        for one that no candidate replaces.
+        Nodes; the number of each among the judges, −1 for others; the label that is evidence already, −1 for none and
+        −2 for one that no candidate replaces.
     candidates : int64
         Labels.
-    heard, judges, rule, cuts, room, moves
+    links, judges, rule, cuts, room, moves
         As in `napsets.kernels.candidates`. The cuts have one window for all, or one for each row and candidate.
 
     Returns
@@ -190,22 +190,22 @@ def list_moves(first, rows, candidates, heard, judges, rule, cuts, room, moves):
     tuple
         The first row that was not done for lack of space, and how many moves are listed.
     """
-    heard, judges, cuts = borrowed(heard), borrowed(judges), borrowed(cuts)
+    links, judges, cuts = borrowed(links), borrowed(judges), borrowed(cuts)
     room, moves = borrowed(room), borrowed(moves)
     tables, facts, numbers = judges.tables, judges.facts, judges.numbers
-    added, touched, low, high, starts = room.added, room.touched, cuts.low, cuts.high, cuts.starts
+    added, affected, low, high, starts = room.added, room.affected, cuts.low, cuts.high, cuts.starts
     size, width, listed = low.shape[2], candidates.shape[0], 0
     for r in range(first, rows.shape[0]):
         v, own, before = rows[r, 0], rows[r, 1], rows[r, 2]
         if before == -2:
             continue
-        count = _gather(v, heard, rule.near != 0.0, rule.far != 0.0, room)
+        count = _gather(v, links, rule.near != 0.0, rule.far != 0.0, room)
         # Where one label is taken out and another added, four times as much covers both, as long as no more than half
         # of what is counted is taken out.
         times = 1.0 if before < 0 else 4.0
         full = listed + width * count > moves.numbers.shape[0]
         for t in range(count):
-            i = touched[t]
+            i = affected[t]
             far, near = added[i], 0.0
             added[i] = 0.0
             if full or i == own:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
-from napsets.kernels.candidates import Heard, Judges
+from napsets.kernels.candidates import EvidenceLinks, Judges
 from napsets.kernels.layout import read_only
 from napsets.kernels.ranked import select_changed
 from napsets.kernels.threads import compiling_now
@@ -261,14 +261,15 @@ class FullCalibration:
 
         from_far, from_near = np.flatnonzero(affected.far), np.flatnonzero(affected.near)
         size = from_far.size
-        heard = Heard(
+        links = EvidenceLinks(
             np.append(np.zeros(size, dtype=np.int64), np.searchsorted(from_far, affected.starts)),
             np.arange(size, dtype=np.int32),
             np.append(np.arange(size), size + np.searchsorted(from_near, affected.starts)),
             local[np.append(from_far, from_near)].astype(np.int32),
             affected.far[from_far],
         )
-        search = Search(known, order, Heard(*map(read_only, heard)), judges, rule, self._lists.unranked, compute)
+        links = EvidenceLinks(*map(read_only, links))
+        search = Search(known, order, links, judges, rule, self._lists.unranked, compute)
         owns = np.full(slots.size, -1)
         owns[own >= 0] = local[affected.entries.size :]
         befores = np.where(codes > 0, REFERENCE_LABEL, np.where(codes < 0, -codes - 1, -1))

@@ -5,10 +5,10 @@ the ⌈(|Q|+1)(1−α)⌉-th smallest score of the nodes of Q at their labels, w
 v is itself in Q, its own score is left out and the candidate stands in for its label. The label of a
 reference node is evidence already and is not replaced by a candidate: nothing is guaranteed for these nodes.
 
-Why it is cheap. v's own label is no evidence for v, so that its scores do not depend on the candidate; and those of
-nodes in Q do only within two hops of v. So the scores of Q are computed and sorted once, and `napsets.methods.moves`
-finds out which of them a candidate moves past the wanted one. With little work, and for scores of which too little is
-known, NumPy computes every score of every bag.
+Why it is cheap. v's own label is no evidence for v, so the scores of v do not depend on the candidate; and of the
+scores of Q, only those of nodes within two hops of v do. So the scores of Q are computed and sorted once, and
+`napsets.methods.moves` determines which of them a candidate moves past the wanted one. For small inputs, and for scores
+of which too little is known, NumPy computes every score of every bag.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.kernels.candidates import NEIGHBOUR, Heard
+from napsets.kernels.candidates import NEIGHBOUR, EvidenceLinks
 from napsets.kernels.layout import read_only
 from napsets.kernels.threads import Kernels
 from napsets.levels import rank_place
@@ -53,7 +53,7 @@ class BagLevel(ABC):
         """Return a threshold per node, shape (alphas, nodes), and those of each candidate, or of the two ends."""
 
     @abstractmethod
-    def listeners(self, node: int) -> IntArray:
+    def affected_judges(self, node: int) -> IntArray:
         """Return the judges that have the label, or the target, of a node among their evidence."""
 
     def local_thresholds(
@@ -84,7 +84,7 @@ class BagLevel(ABC):
         places[self._nodes] = np.arange(self._nodes.size)
         return places
 
-    def base(self, node: int, alpha: float) -> float:
+    def threshold_without_candidate(self, node: int, alpha: float) -> float:
         """Return the threshold that the judges alone give a node, with no candidate among their evidence."""
         scores, numbers = self._sorted
         mine = int(self._place_of[node])
@@ -106,7 +106,7 @@ class FullLevel(BagLevel):
 
     @cached_property
     def _label_of(self) -> IntArray:
-        """The label that a candidate stands in for: −1 for none, and a mark for those of the reference, which stay."""
+        """The held-out label that a candidate replaces: −1 if there is none, `REFERENCE_LABEL` for reference nodes."""
         labels = np.full(self._place_of.size, -1, dtype=np.int64)
         labels[self.scored.reference.nodes] = REFERENCE_LABEL
         bag = self.informed.required_bag.labelled
@@ -132,7 +132,7 @@ class FullLevel(BagLevel):
 
     @cached_property
     def _shares(self) -> FloatArray:
-        """What each node passes on of a label."""
+        """The share of a neighbour's label that each node passes on to its other neighbours."""
         graph = self.scored.reference.graph
         shares = passed_shares(graph) if self.informed.exponents.far else np.zeros(graph.num_nodes)
         shares[self.informed.required_bag.crowded] = 0.0
@@ -156,13 +156,13 @@ class FullLevel(BagLevel):
         least = values.min(axis=2) if candidates.size else np.full(values.shape[:2], np.inf)
         return least, values
 
-    def listeners(self, node: int) -> IntArray:  # noqa: D102
+    def affected_judges(self, node: int) -> IntArray:  # noqa: D102
         return self._nodes[self._pairs(self._rows(np.array([node])))[1]]
 
     def compared(
         self, nodes: IntArray, scores: FloatArray, labels: IntArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return how many judges are above and at each candidate, in the bag with it, and how many there are."""
+        """Return how many judges score above and the same as each candidate, in the bag with it, and the total."""
         rows = self._rows(nodes)
         find = self._search.counts if self._pays(nodes.size, labels.size) else self._count_in_bags
         below, equal = find(rows, scores, labels)
@@ -240,12 +240,12 @@ class FullLevel(BagLevel):
     def _search(self) -> Search:
         reverse, direct, (scores, order) = self.scored.reference.graph.reverse, self._direct, self._sorted
         judge_rows = direct.indptr.astype(np.int64), direct.indices.astype(np.int32)
-        heard = Heard(*map(read_only, (reverse.indptr, reverse.indices, *judge_rows, self._shares)))
-        ranks = self.scored.bound is not self.informed  # each label's scores are ranked in their own way
-        groups = range(self.informed.num_labels if ranks else 1)
+        links = EvidenceLinks(*map(read_only, (reverse.indptr, reverse.indices, *judge_rows, self._shares)))
+        ranked_by_label = self.scored.bound is not self.informed  # each label's scores are ranked in their own way
+        groups = range(self.informed.num_labels if ranked_by_label else 1)
 
         def bounds(values: FloatArray) -> FloatArray:
             return np.stack([self.scored.bound.unranked(label, values) for label in groups])
 
-        judges, rule = judge_tables(self.informed, self.judges, self._labels * ranks, order)
-        return Search(scores, order, heard, judges, rule, bounds, self._scores_with)
+        judges, rule = judge_tables(self.informed, self.judges, self._labels * ranked_by_label, order)
+        return Search(scores, order, links, judges, rule, bounds, self._scores_with)

@@ -47,8 +47,8 @@ def bag_level(calibrated: Any) -> BagLevel | None:
     return (FullIntervals if numbers else FullLevel)(calibrated.scored, informed, judges)
 
 
-class _Heard(NamedTuple):
-    """Which rows are evidence for which judges, and how much the row's target counts near and far."""
+class _EvidencePairs(NamedTuple):
+    """Pairs of a row and a judge that has its node as evidence, and how much its target counts near and far."""
 
     row: IntArray
     place: IntArray
@@ -77,7 +77,7 @@ class FullIntervals(BagLevel):
 
     @cached_property
     def _weights(self) -> FloatArray:
-        """What mean residuals count in these outputs, shape (outputs, hops)."""
+        """The weights of mean residuals in these outputs, shape (outputs, hops)."""
         return self.informed.coefficients[self._columns, 1 + self.informed.model.shape[1] :]
 
     @cached_property
@@ -86,12 +86,10 @@ class FullIntervals(BagLevel):
         import scipy.sparse
 
         graph = self.scored.reference.graph
-        size, heard_by = graph.num_nodes, graph.reverse  # row v: the nodes that have v as a neighbour
+        size, reverse = graph.num_nodes, graph.reverse  # row v: the nodes that have v as a neighbour
         shares = 1.0 / np.maximum(graph.degrees, 1)
         shares[self._bag.crowded] = 0.0
-        every = scipy.sparse.csr_array(
-            (np.ones(heard_by.indices.size), heard_by.indices, heard_by.indptr), (size, size)
-        )
+        every = scipy.sparse.csr_array((np.ones(reverse.indices.size), reverse.indices, reverse.indptr), (size, size))
         inside = scipy.sparse.csr_array(
             (np.ones(self._nodes.size), (self._nodes, np.arange(self._nodes.size))), (size, self._nodes.size)
         )
@@ -103,12 +101,12 @@ class FullIntervals(BagLevel):
         return between, direct
 
     def _pieces(self, nodes: IntArray) -> Iterator[slice]:
-        """Yield some rows at a time, with so many pairs of node and judge at most."""
+        """Yield slices of rows that have at most `_PAIRS` pairs of a node and a judge."""
         between, direct = self._links
-        pairs = np.diff(direct.indptr) + 1.0
+        pair_counts = np.diff(direct.indptr) + 1.0
         if between is not None:
-            pairs += (between != 0) @ np.diff(direct.indptr)
-        reach = np.cumsum(pairs[nodes])
+            pair_counts += (between != 0) @ np.diff(direct.indptr)
+        reach = np.cumsum(pair_counts[nodes])
         start = 0
         while start < nodes.size:
             before = reach[start - 1] if start else 0.0
@@ -116,7 +114,7 @@ class FullIntervals(BagLevel):
             yield slice(start, stop)
             start = stop
 
-    def _heard(self, nodes: IntArray) -> _Heard:
+    def _evidence_pairs(self, nodes: IntArray) -> _EvidencePairs:
         """Return for which other judges the target of each node is evidence; reference nodes add nothing."""
         between, direct = self._links
         rows = direct[nodes].astype(np.complex128)
@@ -126,28 +124,28 @@ class FullIntervals(BagLevel):
         row = np.repeat(np.arange(nodes.size), np.diff(rows.indptr))
         place = rows.indices.astype(np.int64)
         counts = np.column_stack([rows.data.real, rows.data.imag])[:, : self.informed.hops]
-        taught = np.zeros(self._place_of.size, dtype=bool)
-        taught[self.scored.reference.nodes] = True
-        kept = np.flatnonzero((self._nodes[place] != nodes[row]) & ~taught[nodes[row]] & (counts > 0).any(axis=1))
-        return _Heard(row[kept], place[kept], counts[kept])
+        is_reference = np.zeros(self._place_of.size, dtype=bool)
+        is_reference[self.scored.reference.nodes] = True
+        kept = np.flatnonzero((self._nodes[place] != nodes[row]) & ~is_reference[nodes[row]] & (counts > 0).any(axis=1))
+        return _EvidencePairs(row[kept], place[kept], counts[kept])
 
-    def _lines(self, nodes: IntArray, heard: _Heard) -> tuple[FloatArray, FloatArray]:
+    def _lines(self, nodes: IntArray, pairs: _EvidencePairs) -> tuple[FloatArray, FloatArray]:
         """Return intercepts and slopes of the outputs of judges as functions of a near node's target."""
         informed, bag = self.informed, self._bag
-        speaker, member = nodes[heard.row], self.judges[heard.place]
-        centre = informed.score.centre(informed.model[speaker])
+        node, member = nodes[pairs.row], self.judges[pairs.place]
+        centre = informed.score.centre(informed.model[node])
         sums = bag.sums[member]
         known = np.full(self._place_of.size, np.nan)
         known[bag.labelled.nodes] = bag.labelled.labels
-        inside = ~np.isnan(known[speaker])  # whose target is evidence already, and is subtracted
-        residuals = np.where(inside, known[speaker] - centre, 0.0)
-        total = sums[:, :, 0] - heard.counts * residuals[:, None]
-        count = np.where(inside[:, None], sums[:, :, 1], sums[:, :, 1] + heard.counts) + RESIDUAL_PRIOR
+        inside = ~np.isnan(known[node])  # whose target is evidence already, and is subtracted
+        residuals = np.where(inside, known[node] - centre, 0.0)
+        total = sums[:, :, 0] - pairs.counts * residuals[:, None]
+        count = np.where(inside[:, None], sums[:, :, 1], sums[:, :, 1] + pairs.counts) + RESIDUAL_PRIOR
         judge = bag.labelled.nodes[member]
         before = sums[:, :, 0] / (sums[:, :, 1] + RESIDUAL_PRIOR)
-        now = (total - heard.counts * centre[:, None]) / count
+        now = (total - pairs.counts * centre[:, None]) / count
         start = informed.outputs[judge][:, self._columns] + (now - before) @ self._weights.T
-        return start, (heard.counts / count) @ self._weights.T
+        return start, (pairs.counts / count) @ self._weights.T
 
     def thresholds(  # noqa: D102  (one thread does it all)
         self, nodes: IntArray, alphas: Sequence[float], labels: IntArray | None, threads: int | None, report: Any
@@ -159,27 +157,27 @@ class FullIntervals(BagLevel):
                 report(piece.stop, nodes.size)
         return values.max(axis=2), values
 
-    def listeners(self, node: int) -> IntArray:  # noqa: D102
-        return self._nodes[self._heard(np.array([node])).place]
+    def affected_judges(self, node: int) -> IntArray:  # noqa: D102
+        return self._nodes[self._evidence_pairs(np.array([node])).place]
 
     def _of_rows(self, nodes: IntArray, alphas: Sequence[float]) -> FloatArray:
-        heard = self._heard(nodes)
-        lines = self._lines(nodes, heard)
+        pairs = self._evidence_pairs(nodes)
+        lines = self._lines(nodes, pairs)
         score, outputs = self.informed.score, self.informed.outputs[nodes]
         low, high = (outputs[:, self._columns].min(axis=1), outputs[:, self._columns].max(axis=1))
         spread = score.spread(outputs)
         least = (low - high) / (2.0 * spread)  # the score of the middle
         own = self._place_of[nodes]
         leaving = np.flatnonzero(own >= 0)
-        gone_rows = np.concatenate([heard.row, leaving])
-        gone = self._scores[np.concatenate([heard.place, own[leaving]])]
+        gone_rows = np.concatenate([pairs.row, leaving])
+        gone = self._scores[np.concatenate([pairs.place, own[leaving]])]
         count = self._scores.size - (own >= 0)
         values = np.empty((len(alphas), nodes.size, 2))
         for side, (end, sign) in enumerate(((low, -1.0), (high, 1.0))):
             steps = _Steps(nodes.size, least)
             steps.add(gone_rows, np.full(gone.size, -np.inf), gone, -1.0)
-            for start, stop, weight in self._at_least(heard, lines, end[heard.row], (sign * spread)[heard.row]):
-                steps.add(heard.row, start, stop, weight)
+            for start, stop, weight in self._at_least(pairs, lines, end[pairs.row], (sign * spread)[pairs.row]):
+                steps.add(pairs.row, start, stop, weight)
             steps.sort()
             for a, alpha in enumerate(alphas):
                 needed = np.array([rank_place(int(size), alpha) for size in (self._scores.size, self._scores.size - 1)])
@@ -189,14 +187,14 @@ class FullIntervals(BagLevel):
         return values
 
     def _at_least(
-        self, heard: _Heard, lines: tuple[FloatArray, FloatArray], end: FloatArray, slope: FloatArray
+        self, pairs: _EvidencePairs, lines: tuple[FloatArray, FloatArray], end: FloatArray, slope: FloatArray
     ) -> list[tuple[FloatArray, FloatArray, float]]:
         """Return between which t each judge's score is at least t, where the candidate is end + slope·t.
 
         As three intervals with weights: two of which at least one must hold, less where both do.
         """
-        judge = self._nodes[heard.place]
-        target = self._bag.labelled.labels[self.judges[heard.place]][:, None]
+        judge = self._nodes[pairs.place]
+        target = self._bag.labelled.labels[self.judges[pairs.place]][:, None]
         spread = self.informed.score.spread(self.informed.outputs[judge])[:, None]
         intercepts, slopes = lines
         start, rise = intercepts + slopes * end[:, None], slopes * slope[:, None]

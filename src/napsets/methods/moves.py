@@ -41,7 +41,7 @@ from napsets.kernels.candidates import (
     STEADY,
     TOTAL,
     Cuts,
-    Heard,
+    EvidenceLinks,
     Judges,
     Rule,
     choose_listed,
@@ -175,8 +175,8 @@ class Search:
     #: The judges' scores in ascending order, and each judge's number in that order.
     scores: FloatArray
     order: IntArray
-    #: Which nodes are evidence for which, what the kernel must know of the judges, and how scores are computed.
-    heard: Heard
+    #: Which nodes are evidence for which judges, what the kernel must know of the judges, and how scores are computed.
+    links: EvidenceLinks
     judges: Judges
     rule: Rule
     #: For each group of judges, between what two numbers their scores are if they are ranked at some values.
@@ -254,7 +254,7 @@ class Search:
         room, space = room_for(self.order.size, max(_LISTED, candidates.size * self.order.size))
         table, wanted, first = read_only(np.stack(rows, axis=1)), read_only(candidates), 0
         while first < rows.nodes.size:
-            first, count = list_moves(first, table, wanted, self.heard, judges, self.rule, cuts, room, space)
+            first, count = list_moves(first, table, wanted, self.links, judges, self.rule, cuts, room, space)
             if count:
                 group, judge, lowest, highest = space.numbers[:count].T
                 near, far = space.values[:count].T
