@@ -2,8 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-# Tests wait for Java and a browser a quarter of the time: one worker more than two processors.
-JOBS   ?= 3
+JOBS   ?= 2
 
 .DEFAULT_GOAL := help
 # Half a virtual environment (Debian without python3-venv) must not pass for a whole one the next time.
