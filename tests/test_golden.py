@@ -78,10 +78,7 @@ def assert_close(value, expected):
     if isinstance(expected, dict):
         assert value.keys() - SINCE_FIRST == expected.keys()
         for name in expected:
-            if name in compare.ERRORS_OF_ADVICE:
-                assert np.isnan(value[name]) or expected[name] <= value[name] <= 1.5 * expected[name]
-            else:
-                assert_close(value[name], expected[name])
+            assert_close(value[name], expected[name])
     elif isinstance(expected, list):
         assert len(value) == len(expected)
         for mine, theirs in zip(value, expected, strict=True):

@@ -49,7 +49,7 @@ def test_it_predicts_and_explains_files(must_run, world, tmp_path):
     assert answer["method"] == "toy"
     file = read_sets(target)
     expected = calibrated(world).predict(world.rest, alpha=0.1)
-    assert file.metadata["method"] == "toy"
+    assert (file.metadata["method"], file.metadata["hops"]) == ("toy", 1)
     assert np.array_equal(file.sets.member, expected.member)
     assert np.array_equal(file.sets.thresholds, expected.thresholds)
     node = world.ids[world.rest[3]]
