@@ -210,6 +210,15 @@ def test_a_class_that_could_not_have_written_the_file_refuses_it(tmp_path):
         ns.SplitConformal.load(path)
 
 
+def test_a_method_whose_held_out_labels_are_evidence_needs_its_graph(tmp_path):
+    path = tmp_path / "odd.npz"
+    ns.make_method("informed").calibrate(GRAPH, P, np.arange(60) % 4, np.arange(40)).save(path)
+    load(path)
+    rewrite(path, {"header": put("directed", None)})
+    with pytest.raises(ns.FileFormatError, match="`directed` must be True or False where held-out labels are evidence"):
+        load(path)
+
+
 @pytest.mark.parametrize("layers", [40, 300])
 @pytest.mark.parametrize("part", ["score", "bound"])
 def test_scores_nested_without_end_are_refused(tmp_path, layers, part):

@@ -220,6 +220,8 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
     if u.size and not (u.min() >= 0 and u.max() <= 1):
         raise InvalidInputError(f"`u` must lie in [0, 1]; got values from {u.min():g} to {u.max():g}")
     bag = _bag(method, bound)
+    if bag is not None and graph is None:
+        raise InvalidInputError("`directed` must be True or False where held-out labels are evidence; got None")
     nodes, scores = _labelled_part("calibration", "scores", arrays, method.score, bound, own=bag is None)
     held_out, held_out_scores = np.empty(0, dtype=np.int64), np.empty(0)
     if method.level.keeps_apart:
