@@ -29,11 +29,11 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, Sealed, check_scores
+from napsets.checks.arguments import FloatArray, IntArray, Sealed
 from napsets.checks.names import Registry
-from napsets.checks.values import check_alpha, check_count, check_list, check_share, plain, shown
+from napsets.checks.values import check_share, plain, shown
 from napsets.errors import InvalidInputError
-from napsets.localisers.base import Cut, LocalThresholds, Reference, check_reference
+from napsets.localisers.base import Cut, LocalThresholds, Reference
 from napsets.localisers.everyone import Everyone
 from napsets.quantile import ROUNDING
 
@@ -161,10 +161,6 @@ def few_labels(labels: int, alpha: float) -> str | None:
     )
 
 
-def _rates(alphas: object) -> list[float]:
-    return [check_alpha(alpha) for alpha in check_list("alphas", alphas, "error rates")]
-
-
 class FittedLevel(Protocol):
     """A level that knows the labels that were held out for it."""
 
@@ -223,11 +219,11 @@ class Nominal:
 
     def reference_size(self, labelled: int) -> int:
         """Return the number of labelled nodes: all of them."""
-        return check_count("labelled", labelled)
+        return labelled
 
     def fit(self, reference: Reference, shares: FloatArray, scores: FloatArray) -> _FittedNominal:
         """Return the level for these reference nodes; there are no other labels to look at."""
-        return _FittedNominal(self.fallback, check_reference(reference))
+        return _FittedNominal(self.fallback, reference)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +232,7 @@ class _FittedNominal:
     reference: Reference
 
     def cuts(self, alphas: Sequence[float]) -> list[Cut]:
-        return [Cut(1.0 - alpha) for alpha in _rates(alphas)]
+        return [Cut(1.0 - alpha) for alpha in alphas]
 
     def thresholds(self, local: LocalThresholds, nodes: IntArray, alphas: Sequence[float]) -> LocalThresholds:
         if self.fallback == "full" or not np.isinf(local.values).any():
@@ -252,7 +248,7 @@ class _FittedNominal:
         )
 
     def level(self, alpha: float) -> float:
-        return 1.0 - check_alpha(alpha)
+        return 1.0 - alpha
 
 
 @LEVELS.add("exact")
@@ -281,7 +277,7 @@ class Exact:
 
     def reference_size(self, labelled: int) -> int:
         """Return the size of the reference part: at least one node, and not all of them."""
-        if check_count("labelled", labelled) < 2:
+        if labelled < 2:
             raise InvalidInputError(
                 f"`calibration` must hold at least two nodes for an exact level; it holds {labelled}"
             )
@@ -289,9 +285,6 @@ class Exact:
 
     def fit(self, reference: Reference, shares: FloatArray, scores: FloatArray) -> FittedExact:
         """Return the level that the ranks (shares, scores) of the held-out labels give."""
-        check_reference(reference)
-        shares = check_scores("shares", shares)
-        scores = check_scores("scores", scores, size=shares.size, each="share")
         order = np.lexsort((scores, shares))
         return FittedExact(shares[order], scores[order])
 
@@ -317,7 +310,7 @@ class FittedExact(Sealed):
 
     def quantile(self, alpha: float) -> Rank | None:
         """Return T̂, or None where there are too few labels for it."""
-        place = rank_place(self.shares.size, check_alpha(alpha))
+        place = rank_place(self.shares.size, alpha)
         if place > self.shares.size:
             return None
         return Rank(float(self.shares[place - 1]), float(self.scores[place - 1]))
@@ -326,7 +319,7 @@ class FittedExact(Sealed):
         """Where the mass reaches the share of T̂, and where it passes it, for each alpha."""
         return [
             cut
-            for rank in map(self.quantile, _rates(alphas))
+            for rank in map(self.quantile, alphas)
             for cut in (
                 [Cut(2.0), Cut(2.0)] if rank is None else [Cut(rank.share, "at least"), Cut(rank.share, "above")]
             )

@@ -52,13 +52,15 @@ def sealed(array: Array) -> Array:
 
 
 class Sealed:
-    """A frozen dataclass whose arrays are read-only, in other processes too: there it goes through its constructor."""
+    """A frozen dataclass whose arrays are read-only, in other processes too: there it goes through its constructor.
+
+    They are arrays of our own. A class whose arrays come from users brings in copies of them (see `frozen`).
+    """
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if isinstance(value, np.ndarray):
-                object.__setattr__(self, field.name, frozen(value))
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                sealed(value)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return type(self), tuple(getattr(self, field.name) for field in fields(self) if field.init)  # type: ignore[arg-type]
@@ -108,21 +110,18 @@ def as_array(name: str, value: object) -> npt.NDArray[Any]:
 
 def as_column(name: str, value: object) -> npt.NDArray[Any]:
     """Convert values of any type, names among them."""
+    if type(value) is np.ndarray:
+        return value
     refuse_masked(name, value)
     try:
-        return np.asarray(_on_host(value))
+        if hasattr(value, "detach"):  # a tensor goes to memory that NumPy can read, in a type that it supports
+            tensor: Any = value.detach().cpu()
+            value = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
+        return np.asarray(value)
     except MemoryError:
         raise
     except Exception as error:  # other libraries' arrays raise what they like, tensors without data among them
         raise InvalidInputError(f"`{name}` must be an array; got {type(value).__name__}: {error}") from error
-
-
-def _on_host(value: Any) -> Any:
-    """Move a tensor to memory that NumPy can read, in a type that it supports; return anything else unchanged."""
-    if not hasattr(value, "detach"):
-        return value
-    tensor = value.detach().cpu()
-    return tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
 
 
 def refuse_masked(name: str, value: object) -> None:
@@ -137,7 +136,10 @@ def refuse_masked(name: str, value: object) -> None:
 
 def check_integers(name: str, value: object, *, ndim: int = 1) -> npt.NDArray[Any]:
     """Integers of any width, kept at that width; whole floats are refused, an empty list is not."""
-    array = as_array(name, value)
+    return _integers(name, as_array(name, value), ndim)
+
+
+def _integers(name: str, array: npt.NDArray[Any], ndim: int = 1) -> npt.NDArray[Any]:
     if array.ndim != ndim:
         raise InvalidInputError(f"`{name}` must have {ndim} dimension{'s' * (ndim > 1)}; got shape {array.shape}")
     if array.size == 0 and array.dtype.kind == "f":
@@ -161,7 +163,7 @@ def check_index(name: str, value: object, size: int, *, unique: bool = False, qu
         return np.flatnonzero(array).astype(np.int64, copy=False)
     if array.ndim == 0:
         array = array.reshape(1)
-    array = check_integers(name, array)
+    array = _integers(name, array)
     if array.size:
         low, high = int(array.min()), int(array.max())
         if low < 0 or high >= size:

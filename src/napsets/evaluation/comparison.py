@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index, frozen, sealed
 from napsets.checks.frames import find_nodes
-from napsets.checks.values import check_alpha, check_hops, check_list, shown
+from napsets.checks.values import check_alpha, check_hops, check_list, check_progress, shown
 from napsets.errors import InvalidInputError, warn
 from napsets.evaluation.gaps import own_groups
 from napsets.evaluation.groups import groups_of_partition
@@ -149,11 +149,11 @@ def compare(
     )
     trained = np.empty(0, np.int64) if training is None else check_index("training", training, data.outputs.shape[0])
     overlap = data.trained or int(np.isin(data.calibration, trained).sum())
-    data = replace(data, truth=sealed(data.truth.copy()), trained=overlap, _scored={})
+    data = replace(data, trained=overlap, _scored={})
     graph = data.graph
     evaluation_nodes = frozen(_check_judged(nodes, data))
     calibrated = [method.fit(data) for method in named.values()]
-    thresholds = find_thresholds(calibrated, evaluation_nodes, rates, progress=progress)
+    thresholds = find_thresholds(calibrated, evaluation_nodes, rates, progress=check_progress(progress))
     predictions, curves = _predict(calibrated, thresholds, rates, evaluation_nodes, data.truth[evaluation_nodes], kind)
     first = predictions[0]
     ranges = kind.check_strata(strata, first)

@@ -23,6 +23,7 @@ from napsets.checks.values import (
     check_flag,
     check_kind,
     check_list,
+    check_progress,
     check_threads,
     is_several,
     shown,
@@ -259,7 +260,7 @@ class Calibrated(Predicts):
         if caution is not None:
             warn(caution)
         allowed = None if allow_empty is None else check_flag("allow_empty", allow_empty)
-        thresholds = find_thresholds([self], rows, alphas, threads=threads, progress=progress)[0]
+        thresholds = find_thresholds([self], rows, alphas, threads=threads, progress=check_progress(progress))[0]
         caveat = None if self.grouped is None else self.grouped.caveat(rows, alphas)
         if caveat is not None:
             warn(caveat)

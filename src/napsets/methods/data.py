@@ -21,6 +21,7 @@ from napsets.checks.arguments import (
     check_row_count,
     check_scores,
     count_trained,
+    frozen,
     sealed,
 )
 from napsets.checks.frames import align, counts_from_0, find_nodes, has_own_index, named_columns
@@ -115,7 +116,7 @@ class CalibrationData:
         rows = {outputs_name: outputs, truth_name: truth, "calibration": calibration}
         if as_column("calibration", calibration).dtype != np.bool_:
             del rows["calibration"]  # these are nodes, and not one entry per node
-        names = node_names(graph)
+        names = None if isinstance(graph, Graph) else node_names(graph)
         in_order = names is None or names.dtype.kind not in "iu" or counts_from_0(names)
         if names is not None and not in_order and counts_from_0(np.sort(names)):
             if ids is None and not any(map(has_own_index, rows.values())):
@@ -162,10 +163,10 @@ class CalibrationData:
         known = _known_nodes(chosen, prediction.known(y), prediction.truth_name.removesuffix("s"))
         return cls(
             graph,
-            rows,
-            y,
+            frozen(rows),
+            frozen(y),
             known,
-            names,
+            frozen(names),
             check_class_names(class_names, classes, score),
             prediction,
             count_trained(mask, known, rows.shape[0]),
@@ -262,7 +263,7 @@ def check_class_names(names: Sequence[str] | None, classes: int, score: Any = No
 def _known_nodes(calibration: ArrayLike, known: npt.NDArray[np.bool_], what: str) -> IntArray:
     """Return the nodes to calibrate on, all of which must be known."""
     # In ascending order, so that no last digit depends on the order in which they came.
-    nodes = np.sort(check_index("calibration", calibration, known.size, unique=True))
+    nodes = sealed(np.sort(check_index("calibration", calibration, known.size, unique=True)))
     if nodes.size == 0:
         raise InvalidInputError("`calibration` must hold at least one node; it is empty")
     unknown = ~known[nodes]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray, Sealed
-from napsets.checks.values import check_progress, shown
+from napsets.checks.values import shown
 from napsets.errors import InvalidInputError
 from napsets.groups import Grouping
 from napsets.kernels.threads import stages
@@ -264,7 +264,7 @@ def find_thresholds(
         share = _SHARED.get(type(method.local)) if method.grouped is None and method.full is None else None
         searches.setdefault(i if share is None else (share, id(method.local.reference)), []).append(i)
     thresholds: dict[int, LocalThresholds] = {}
-    reports = stages(check_progress(progress), [1] * len(searches), nodes.size)
+    reports = stages(progress, [1] * len(searches), nodes.size)
     for (key, places), report in zip(searches.items(), reports, strict=True):
         first = calibrated[places[0]]
         if first.grouped is not None:

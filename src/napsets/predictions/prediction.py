@@ -214,8 +214,8 @@ class Prediction(Sealed, ABC):
             value = values.get(attribute.name, attribute.default)
             if value is MISSING:
                 raise TypeError(f"{cls.__name__} needs {attribute.name}")
-            if isinstance(value, np.ndarray):
-                value = sealed(value) if value.flags.writeable else frozen(value)
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                sealed(value)
             prediction.__dict__[attribute.name] = value
         return prediction
 
