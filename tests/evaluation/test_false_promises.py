@@ -10,9 +10,8 @@ import pytest
 from scipy.stats import binom
 
 import napsets as ns
-from napsets.evaluation.cautions import accuracy_on
 from napsets.evaluation.comparison import compare
-from napsets.evaluation.drift import ALARM, drifts
+from napsets.evaluation.drift import ALARM, accuracy_on, drifts
 from napsets.evaluation.kinds import INTERVALS, SETS
 from napsets.evaluation.verdict import foresee
 from napsets.evaluation.verdict_words import Verdict

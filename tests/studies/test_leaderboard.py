@@ -11,7 +11,7 @@ import pytest
 import napsets as ns
 from napsets.datasets.registry import read_collected
 from napsets.errors import MissingDependencyError
-from napsets.evaluation.cautions import level_labels
+from napsets.evaluation.verdict_words import level_labels
 from napsets.methods import METHODS, CalibrationData, Method, make_method
 from napsets.studies import Laboratory
 from napsets.studies.draws import KINDS, DrawScope, PredictedGraph, draw, has_graph, scaled

@@ -201,8 +201,8 @@ def _predict_here(
     p_values: str,
 ) -> dict[str, Any]:
     """Predict in this process; return what is said of it, the settings that the file records among it."""
-    from napsets.evaluation.cautions import level_labels
     from napsets.evaluation.verdict import foresee
+    from napsets.evaluation.verdict_words import level_labels
 
     with wrong_use("--output"):
         check_writable(target, reading=read.reading)

@@ -52,10 +52,6 @@ CURVE_ALPHAS: tuple[float, ...] = (0.01, 0.02, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25
 #: The name of a method, or a method: a predictor, a `Method`, or one that is calibrated already.
 AnyMethod = str | Calibrates[Any] | Calibrated
 
-#: The names that comparisons of intervals had.
-IntervalComparison = Comparison
-IntervalResult = MethodResult
-
 
 def compare(
     graph: Any,

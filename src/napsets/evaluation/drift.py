@@ -10,7 +10,8 @@ exchanged.
 A model is more confident about nodes that it was trained on, and about easy nodes. Labels of such nodes give thresholds
 that are too small for the others, so a difference in this direction withdraws the promise (`Drift.easier`). The score
 at the predicted label adds nothing to these tests: for the scores of a row it is a function of the top probability and
-of the node's own random number.
+of the node's own random number. Labels on which a model is right far more often than its probabilities promise
+(`Accuracy`) are another sign of training on them.
 """
 
 from __future__ import annotations
@@ -18,20 +19,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.evaluation.groups import named_fifths
-from napsets.evaluation.kinds import SETS, Kind
+from napsets.evaluation.kinds import SETS, Kind, named_fifths
 from napsets.graph import Graph
+
+if TYPE_CHECKING:
+    from napsets.evaluation.results import Comparison
 
 #: False alarms are as rare as this, over all differences that are looked at together.
 ALARM = 0.001
 #: A smaller distance is too small to report, however small its p-value.
 WORTH = 0.05
+#: A model is suspiciously good where it is right so often, and so much more often than its probabilities promise; one
+#: that is merely too cautious is seldom right so often.
+_RIGHT, _TOO_GOOD = 0.95, 0.05
 #: Groups in which fewer nodes are expected are put together, or χ² would not follow its law.
 _FEWEST = 5.0
 #: Nodes that are compared on each side at most: more could not show a difference that matters.
@@ -109,6 +116,21 @@ def drifts(
     return tuple(drifts)
 
 
+def drifts_in(comparison: Comparison, class_names: Sequence[str] | None = None) -> tuple[Drift, ...]:
+    """Compare the calibration nodes with the evaluation nodes, and nodes with a label with those that have none."""
+    calibration, judged = comparison.data.calibration, comparison.nodes
+    labelled = np.union1d(calibration, judged)
+    others = np.setdiff1d(np.flatnonzero(~comparison.known), comparison.training)
+    unlabelled = np.setdiff1d(others, labelled, assume_unique=True)
+    look = partial(
+        drifts, comparison.graph, comparison.predicted, kind=comparison.kind, class_names=class_names,
+        score=comparison.settings.score, outputs=comparison.data.outputs,
+    )  # fmt: skip
+    return look(calibration, judged, between=("calibration", "evaluation")) + look(
+        labelled, unlabelled, between=("labelled", "unlabelled")
+    )
+
+
 def drift_of(first: IntArray, second: IntArray, names: Sequence[str], *, what: str, between: tuple[str, str]) -> Drift:
     """Compare the groups of two sets of nodes, numbered from 0, as many as there are `names`."""
     counts = np.stack([np.bincount(groups, minlength=len(names)) for groups in (first, second)])
@@ -159,3 +181,46 @@ def _p_value(counts: IntArray) -> float:
     expected: FloatArray = counts.sum(axis=1, keepdims=True) * (counts.sum(axis=0, keepdims=True) / total)
     statistic = float(((counts - expected) ** 2 / expected).sum())
     return float(chdtrc(counts.shape[1] - 1, statistic))
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How often a model is right about the labelled nodes, and how often its probabilities promise it to be."""
+
+    #: The two shares.
+    share: float
+    promised: float
+    #: How often a model whose probabilities are right would be right so often, or more: the binomial tail at the
+    #: average promise, which is on the safe side (Hoeffding, 1956).
+    p_value: float
+
+    @property
+    def too_good(self) -> bool:
+        """Whether the model is nearly always right, and far more often than its probabilities say, beyond chance."""
+        return self.p_value < ALARM and self.share >= _RIGHT and self.share - self.promised >= _TOO_GOOD
+
+    def __str__(self) -> str:
+        return (
+            f"the model is right for {100 * self.share:.1f} % of the labelled nodes, though its probabilities "
+            f"promise {100 * self.promised:.1f} %"
+        )
+
+
+def accuracy_on(kind: Kind, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) -> Accuracy | None:
+    """Return how often the model is right about labelled nodes, and what it promises; None where it promises nothing.
+
+    Examples
+    --------
+    >>> from napsets.evaluation.kinds import SETS
+    >>> accuracy_on(SETS, np.tile([0.75, 0.25], (40, 1)), np.zeros(40, dtype=int)).p_value < 1e-4
+    True
+    """
+    from scipy.special import bdtrc
+
+    counted = kind.accuracy(outputs, truth)
+    if counted is None or not truth.size:
+        return None
+    hits, promised = counted
+    mean = min(promised / truth.size, 1.0)
+    tail = float(bdtrc(hits - 1, truth.size, mean)) if hits > promised else 1.0
+    return Accuracy(hits / truth.size, mean, tail)

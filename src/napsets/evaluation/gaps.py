@@ -295,3 +295,14 @@ def degree_names(count: int) -> list[str]:
     if count > 1:
         names[0], names[-1] = "nodes with the fewest neighbours", "nodes with the most neighbours"
     return names
+
+
+def names_of_groups(gap: CoverageGap, what: str, class_names: Sequence[str] | None) -> list[str]:
+    """Return what groups are called."""
+    if gap.groups.dtype.kind not in "iu":
+        return [str(name) for name in gap.groups]
+    if what == "degree":
+        return degree_names(int(gap.groups.max(initial=-1)) + 1)[: gap.groups.size]
+    if what != "class":
+        return [f"{what} {group}" for group in gap.groups]
+    return [f"class {y}" if class_names is None else str(class_names[y]) for y in gap.groups]

@@ -1,20 +1,17 @@
 """Groups of nodes within which coverage is measured: an array with one entry per node of the graph, −1 for none.
 
 Groups by degree, confidence or neighbourhood do not use labels; groups by class do. Any array of integers or names can
-be used as well. The module also measures how easy each node is for the model, as far as that is visible without its
-label: a model is more confident about nodes that it was trained on, and about typical nodes.
+be used as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index, check_integers, check_probabilities
+from napsets.checks.arguments import ArrayLike, IntArray, check_index, check_integers, check_probabilities
 from napsets.checks.values import check_count
 from napsets.evaluation.metrics import neighbourhood_partition
 from napsets.graph import Graph, check_graph
@@ -23,8 +20,6 @@ from napsets.groups import by_quantiles
 #: Into this many groups of about equal size nodes are cut by a number.
 FIFTHS = 5
 _MOST_BINS = 10**6
-#: Nodes whose neighbours are compared at a time.
-_PIECE = 1 << 18
 
 
 def groups_by_class(labels: ArrayLike) -> IntArray:
@@ -109,72 +104,6 @@ def usual_groups(
     }
 
 
-def named_fifths(
-    values: npt.NDArray[Any], nodes: IntArray, name: Callable[[npt.NDArray[Any]], str]
-) -> tuple[IntArray, list[str]]:
-    """Cut nodes into fifths by a value that each has; return the group of every node, and the names of the groups."""
-    groups = by_quantiles(values, FIFTHS, nodes)
-    own = groups[nodes]
-    return groups, [name(values[nodes[own == g]]) for g in range(int(own.max()) + 1)]
-
-
 def _by_quantiles(values: npt.NDArray[np.generic], bins: int, nodes: ArrayLike | None) -> IntArray:
     count = check_count("bins", bins, minimum=1, maximum=_MOST_BINS)
     return by_quantiles(values, count, None if nodes is None else check_index("nodes", nodes, values.size))
-
-
-@dataclass(frozen=True)
-class Ease:
-    """Something that says how easy each node is for the model."""
-
-    #: What it is, and what its average is called.
-    what: str
-    average: str
-    values: FloatArray  #: One number per node, larger where the node is easier.
-    name: Callable[[FloatArray], str]  #: Names a group of nodes by their values, as words behind "nodes".
-
-
-def ease_of_labels(graph: Graph, predicted: npt.NDArray[Any], outputs: npt.NDArray[Any]) -> Iterator[Ease]:
-    """Yield the top probability of each node, then the share of its neighbours that are predicted alike."""
-    yield Ease(
-        "confidence",
-        "the average top probability",
-        outputs.max(axis=1).astype(np.float64),
-        lambda some: f"with a top probability of {some.min():.2f} to {some.max():.2f}",
-    )
-    yield Ease(
-        "agreement with neighbours",
-        "the average share of neighbours with the same predicted label",
-        agreement(graph, predicted),
-        lambda some: f"that agree with {100 * some.min():.0f} to {100 * some.max():.0f} % of their neighbours",
-    )
-
-
-def ease_of_numbers(score: Any, outputs: npt.NDArray[Any]) -> list[Ease]:
-    """Return how narrow the model's own interval is, where it gives one: the negated width or spread."""
-    base = getattr(score, "base", score)
-    last, checked = base.columns[-1], base.check(outputs)
-    if last not in ("upper", "spread"):
-        return []
-    width = np.abs(checked[:, 1] - checked[:, 0]) if last == "upper" else checked[:, 1]
-    name = "the average width that the model gives"
-    return [Ease("confidence", name, -width, lambda some: f"with a width of {-some.max():.3g} to {-some.min():.3g}")]
-
-
-def agreement(graph: Graph, predicted: npt.NDArray[Any]) -> FloatArray:
-    """Return which share of each node's neighbours has the same predicted class; 0 without neighbours.
-
-    Examples
-    --------
-    >>> triangle = Graph.from_edge_index([[0, 1, 2], [1, 2, 0]], num_nodes=4)
-    >>> agreement(triangle, np.array([0, 0, 1, 1])).tolist()
-    [0.5, 0.5, 0.0, 0.0]
-    """
-    shares = np.zeros(graph.num_nodes, dtype=np.float64)
-    for start in range(0, graph.num_nodes, _PIECE):
-        ends = graph.indptr[start : start + _PIECE + 1]
-        degrees = np.diff(ends)
-        own = np.repeat(np.arange(degrees.size), degrees)
-        alike = predicted[graph.indices[ends[0] : ends[-1]]] == predicted[start + own]
-        shares[start : start + _PIECE] = np.bincount(own[alike], minlength=degrees.size) / np.maximum(degrees, 1)
-    return shares

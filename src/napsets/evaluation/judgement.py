@@ -21,10 +21,10 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_integers
 from napsets.checks.values import check_kind, check_seed, shown
 from napsets.errors import InvalidInputError
-from napsets.evaluation.cautions import level_labels
 from napsets.evaluation.gaps import CoverageGap, gap_within, own_groups, worst_deviation
 from napsets.evaluation.kinds import SETS, Strata, kind_of
 from napsets.evaluation.metrics import check_prediction, mean, rows_of_parts, worst_violation
+from napsets.evaluation.verdict_words import Interval, level_labels
 from napsets.levels import rank_place
 from napsets.predictions import Per, Prediction
 
@@ -195,25 +195,6 @@ def halves(nodes: ArrayLike, seed: int = 0) -> tuple[IntArray, IntArray]:
 
 #: How often an interval misses.
 MISS = 0.05
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A value with the ends of its 95 % interval; NaN where there is none."""
-
-    value: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-
-    @property
-    def below(self) -> bool:
-        """Whether it is less than 0, by more than chance."""
-        return self.high < 0.0
-
-    @property
-    def above(self) -> bool:
-        """Whether it is more than 0, by more than chance."""
-        return self.low > 0.0
 
 
 def size_change(

@@ -1,15 +1,15 @@
 """What evaluation does differently for sets of labels and for intervals of numbers, in one place.
 
-A `Kind` says which metrics and which groups suit its predictions, what the model alone predicts, and which words a
-verdict uses. `kind_of` returns the one that belongs to a class of predictions; nothing else in evaluation asks which
-kind it is.
+A `Kind` says which metrics and which groups suit its predictions, what the model alone predicts and how easy each node
+is for it, and which words a verdict uses. What a member of both is for is said in `SetKind`. `kind_of` returns the one
+that belongs to a class of predictions; nothing else in evaluation asks which kind it is.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.errors import InvalidInputError, NapsetsError
-from napsets.evaluation.groups import FIFTHS, Ease, ease_of_labels, ease_of_numbers, named_fifths
+from napsets.evaluation.groups import FIFTHS
 from napsets.evaluation.metrics import check_strata, mean, mean_and_error, size_violation
 from napsets.graph import Graph
 from napsets.groups import by_quantiles
@@ -26,100 +26,52 @@ from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores import CQR, prediction_type
 
 Strata = list[tuple[int, int]]
+#: Nodes whose neighbours are compared at a time.
+_PIECE = 1 << 18
 
 
-class Kind(ABC):
-    """What differs between kinds of predictions."""
+@dataclass(frozen=True)
+class Ease:
+    """Something that says how easy each node is for the model, as far as that is visible without its label."""
 
-    #: The metrics that are one number, in the order of a row.
-    metrics: ClassVar[tuple[str, ...]]
-    #: The metric that methods are compared by: their size.
-    size: ClassVar[str]
-    #: What a calibration curve shows of sizes, by name.
-    curves: ClassVar[tuple[str, ...]]
-    #: The methods that are compared where none is named.
-    compared: ClassVar[tuple[str, ...]]
-    #: The name of a size averaged over the nodes where all methods have a finite one; None if sizes are always finite.
-    shared: ClassVar[str | None]
-    #: What a node without enough support gets, and what too few labels lead to, in words.
-    without_support: ClassVar[str]
-    with_too_few: ClassVar[str]
-    #: Who says which method to take where none was compared.
-    adviser: ClassVar[str]
-
-    @abstractmethod
-    def check_strata(self, strata: Any, prediction: Prediction) -> Strata | None:
-        """Return the ranges of sizes that SSCV compares, the usual ones for None; None where there is no SSCV."""
-
-    @abstractmethod
-    def check_methods(self, names: Sequence[str]) -> None:
-        """Refuse methods of the table that cannot make such predictions."""
-
-    @abstractmethod
-    def measures(self, prediction: Any, covered: BoolArray, strata: Strata | None) -> dict[str, float]:
-        """Return the metrics that only this kind has, by name."""
-
-    def own_groups(self, prediction: Any) -> dict[str, npt.NDArray[Any]]:
-        """Return the groups of rows that follow from the prediction itself, by name."""
-        return {}
-
-    @abstractmethod
-    def groups(self, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
-        """Return the groups of nodes over which evenness is always measured, except for neighbourhoods, by name."""
-
-    @abstractmethod
-    def predicted(self, score: Any, outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return what the model alone predicts of each node: a class, or a number."""
-
-    @abstractmethod
-    def predicted_groups(
-        self, predicted: npt.NDArray[Any], nodes: IntArray, class_names: Sequence[str] | None
-    ) -> tuple[str, IntArray, list[str]]:
-        """Return what is predicted, the group of each node by it, and the groups as words that follow "nodes"."""
-
-    @abstractmethod
-    def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> Iterable[Ease]:
-        """Return what says how easy each node is for the model."""
-
-    def accuracy(self, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) -> tuple[int, float] | None:
-        """Return how many labels the model predicts correctly, and how many its outputs expect; None for numbers."""
-        return None
-
-    @abstractmethod
-    def curve_part(self, sizes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return what a point of a calibration curve keeps of the sizes of some nodes."""
-
-    @abstractmethod
-    def curve_point(self, kept: npt.NDArray[Any], nodes: int) -> dict[str, float]:
-        """Return what the curve shows of this many nodes, by name, from what was kept of all of them."""
-
-    def infinite_shares(self, infinite: float, baseline: float = 0.0, median: float = math.nan) -> dict[str, Any]:
-        """Return the shares of infinite predictions, and the median size, by name; nothing if all sizes are finite."""
-        return {}
+    #: What it is, and what its average is called.
+    what: str
+    average: str
+    values: FloatArray  #: One number per node, larger where the node is easier.
+    name: Callable[[FloatArray], str]  #: Names a group of nodes by their values, as words behind "nodes".
 
 
-class SetKind(Kind):
+class SetKind:
     """Sets of labels: their size is the number of labels, and it is always finite."""
 
-    metrics = (
+    #: The metrics that are one number, in the order of a row.
+    metrics: ClassVar[tuple[str, ...]] = (
         "nodes", "coverage", "coverage_se", "mean_size", "mean_size_se", "size_given_coverage", "sscv", "pccv",
         "pccv_chance", "singleton_rate", "empty_rate", "full_rate", "infinite",
     )  # fmt: skip
+    #: The metric that methods are compared by: their size.
     size = "mean_size"
-    curves = ("size",)
-    compared = ("split", "naps", "naps-exact", "informed", "auto", "thr")
+    #: What a calibration curve shows of sizes, by name.
+    curves: ClassVar[tuple[str, ...]] = ("size",)
+    #: The methods that are compared where none is named.
+    compared: ClassVar[tuple[str, ...]] = ("split", "naps", "naps-exact", "informed", "auto", "thr")
+    #: The name of a size averaged over the nodes where all methods have a finite one; None if sizes are always finite.
     shared = None
+    #: What a node without enough support gets, and what too few labels lead to, in words.
     without_support = "get every label"
     with_too_few = "every set holds every label"
+    #: Who says which method to take where none was compared.
     adviser = "`napsets recommend` tries methods on these labels"
 
     def check_strata(self, strata: Any, prediction: Any) -> Strata:
+        """Return the ranges of sizes that SSCV compares, the usual ones for None; None where there is no SSCV."""
         return size_strata(prediction.num_classes) if strata is None else check_strata(strata)
 
     def check_methods(self, names: Sequence[str]) -> None:
-        """Accept all: every method of the table makes sets."""
+        """Refuse methods of the table that cannot make such predictions; all of them make sets."""
 
-    def measures(self, prediction: PredictionSets, covered: BoolArray, strata: Strata | None) -> dict[str, float]:
+    def measures(self, prediction: Any, covered: BoolArray, strata: Strata | None) -> dict[str, float]:
+        """Return the metrics that only this kind has, by name."""
         sizes = prediction.sizes
         mean_size, error = mean_and_error(sizes)
         return {
@@ -132,7 +84,12 @@ class SetKind(Kind):
             "full_rate": mean(sizes == prediction.num_classes),
         }
 
+    def own_groups(self, prediction: Any) -> dict[str, npt.NDArray[Any]]:
+        """Return the groups of rows that follow from the prediction itself, by name."""
+        return {}
+
     def groups(self, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
+        """Return the groups of nodes over which evenness is always measured, except for neighbourhoods, by name."""
         return {
             "class": data.truth,
             "degree": by_quantiles(_graph(data).degrees, FIFTHS, nodes),
@@ -140,38 +97,59 @@ class SetKind(Kind):
         }
 
     def predicted(self, score: Any, outputs: npt.NDArray[Any]) -> IntArray:
+        """Return what the model alone predicts of each node: a class, or a number."""
         return predicted_classes(outputs)
 
     def predicted_groups(
         self, predicted: npt.NDArray[Any], nodes: IntArray, class_names: Sequence[str] | None
     ) -> tuple[str, IntArray, list[str]]:
+        """Return what is predicted, the group of each node by it, and the groups as words that follow "nodes"."""
         count = int(predicted[nodes].max()) + 1
         names = [f"class {y}" for y in range(count)] if class_names is None else class_names
         return "predicted class", predicted, [f"predicted to be {names[y]}" for y in range(count)]
 
-    def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> Iterable[Ease]:
-        return ease_of_labels(graph, predicted, outputs)
+    def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> Iterator[Ease]:
+        """Yield what says how easy each node is: its top probability, the share of neighbours predicted alike."""
+        yield Ease(
+            "confidence",
+            "the average top probability",
+            outputs.max(axis=1).astype(np.float64),
+            lambda some: f"with a top probability of {some.min():.2f} to {some.max():.2f}",
+        )
+        yield Ease(
+            "agreement with neighbours",
+            "the average share of neighbours with the same predicted label",
+            agreement(graph, predicted),
+            lambda some: f"that agree with {100 * some.min():.0f} to {100 * some.max():.0f} % of their neighbours",
+        )
 
     def accuracy(self, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) -> tuple[int, float]:
+        """Return how many labels the model predicts correctly, and how many its outputs expect; None for numbers."""
         return int((outputs.argmax(axis=1) == truth).sum()), float(outputs.max(axis=1).sum(dtype=np.float64))
 
     def curve_part(self, sizes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return what a point of a calibration curve keeps of the sizes of some nodes."""
         return np.array([sizes.sum()])
 
     def curve_point(self, kept: npt.NDArray[Any], nodes: int) -> dict[str, float]:
+        """Return what the curve shows of this many nodes, by name, from what was kept of all of them."""
         return {"size": int(kept.sum()) / nodes}
 
+    def infinite_shares(self, infinite: float, baseline: float = 0.0, median: float = math.nan) -> dict[str, Any]:
+        """Return the shares of infinite predictions, and the median size, by name; nothing if all sizes are finite."""
+        return {}
 
-class IntervalKind(Kind):
+
+class IntervalKind:
     """Intervals of numbers: their size is the width, infinite where the interval is the whole line."""
 
-    metrics = (
+    metrics: ClassVar[tuple[str, ...]] = (
         "nodes", "coverage", "coverage_se", "mean_width", "mean_width_se", "median_width", "finite_width",
         "infinite_rate", "point_rate", "pccv", "pccv_chance", "infinite",
     )  # fmt: skip
     size = "finite_width"
-    curves = ("size", "median", "infinite")
-    compared = ("split", "naps", "naps-exact", "informed", "auto")
+    curves: ClassVar[tuple[str, ...]] = ("size", "median", "infinite")
+    compared: ClassVar[tuple[str, ...]] = ("split", "naps", "naps-exact", "informed", "auto")
     shared = "shared_width"
     without_support = "get the whole line"
     with_too_few = "every interval is the whole line"
@@ -189,7 +167,7 @@ class IntervalKind(Kind):
                     f"{', '.join(interval_methods())}."
                 )
 
-    def measures(self, prediction: PredictionIntervals, covered: BoolArray, strata: Strata | None) -> dict[str, float]:
+    def measures(self, prediction: Any, covered: BoolArray, strata: Strata | None) -> dict[str, float]:
         widths = prediction.widths
         finite = np.isfinite(widths)
         mean_width, error = mean_and_error(widths)
@@ -202,7 +180,7 @@ class IntervalKind(Kind):
             "point_rate": mean(widths == 0.0),
         }
 
-    def own_groups(self, prediction: PredictionIntervals) -> dict[str, npt.NDArray[Any]]:
+    def own_groups(self, prediction: Any) -> dict[str, npt.NDArray[Any]]:
         return {"width": groups_by_width(prediction.widths)}
 
     def groups(self, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
@@ -223,8 +201,19 @@ class IntervalKind(Kind):
             predicted, nodes, lambda some: f"predicted to have {some.min():.3g} to {some.max():.3g}"
         )
 
-    def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> Iterable[Ease]:
-        return ease_of_numbers(score, outputs)
+    def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> Iterator[Ease]:
+        """Yield how narrow the model's own interval is, where it gives one: the negated width or spread."""
+        base = getattr(score, "base", score)
+        last, checked = base.columns[-1], base.check(outputs)
+        if last in ("upper", "spread"):
+            width = np.abs(checked[:, 1] - checked[:, 0]) if last == "upper" else checked[:, 1]
+            average = "the average width that the model gives"
+            yield Ease(
+                "confidence", average, -width, lambda some: f"with a width of {-some.max():.3g} to {-some.min():.3g}"
+            )
+
+    def accuracy(self, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) -> None:
+        return None
 
     def curve_part(self, sizes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return sizes
@@ -237,6 +226,7 @@ class IntervalKind(Kind):
         return {"median": median, "infinite": infinite, "baseline_infinite": baseline}
 
 
+Kind = SetKind | IntervalKind
 SETS, INTERVALS = SetKind(), IntervalKind()
 _KINDS: Mapping[type[Prediction], Kind] = {PredictionSets: SETS, PredictionIntervals: INTERVALS}
 
@@ -294,3 +284,31 @@ def groups_by_width(widths: FloatArray) -> IntArray:
     largest = widths.max(where=np.isfinite(widths), initial=0.0)
     # Scaled by a power of two, which changes no digit, every width fits into 32 bits.
     return by_quantiles(np.ldexp(widths, -np.frexp(largest)[1]).astype(np.float32), FIFTHS)
+
+
+def named_fifths(
+    values: npt.NDArray[Any], nodes: IntArray, name: Callable[[npt.NDArray[Any]], str]
+) -> tuple[IntArray, list[str]]:
+    """Cut nodes into fifths by a value that each has; return the group of every node, and the names of the groups."""
+    groups = by_quantiles(values, FIFTHS, nodes)
+    own = groups[nodes]
+    return groups, [name(values[nodes[own == g]]) for g in range(int(own.max()) + 1)]
+
+
+def agreement(graph: Graph, predicted: npt.NDArray[Any]) -> FloatArray:
+    """Return which share of each node's neighbours has the same predicted class; 0 without neighbours.
+
+    Examples
+    --------
+    >>> triangle = Graph.from_edge_index([[0, 1, 2], [1, 2, 0]], num_nodes=4)
+    >>> agreement(triangle, np.array([0, 0, 1, 1])).tolist()
+    [0.5, 0.5, 0.0, 0.0]
+    """
+    shares = np.zeros(graph.num_nodes, dtype=np.float64)
+    for start in range(0, graph.num_nodes, _PIECE):
+        ends = graph.indptr[start : start + _PIECE + 1]
+        degrees = np.diff(ends)
+        own = np.repeat(np.arange(degrees.size), degrees)
+        alike = predicted[graph.indices[ends[0] : ends[-1]]] == predicted[start + own]
+        shares[start : start + _PIECE] = np.bincount(own[alike], minlength=degrees.size) / np.maximum(degrees, 1)
+    return shares

@@ -3,15 +3,19 @@
 *What it gains* is measured against the first method on the same nodes (`judgement`). Intervals are 95 % ones. Where a
 method is picked because it did best on the evaluation nodes, they hold for all methods together (Bonferroni), so that
 picking cannot flatter it. *How certain* is coverage compared with the band in which it lies in 95 of 100 draws if the
-method keeps its promise (`napsets.levels`). *What to watch for* stands in `cautions` and `gaps`; the sentences are in
-`verdict_words`.
+method keeps its promise (`napsets.levels`). *What to watch for* are low coverage, classes and groups below the target
+(`gaps`), labels that are no random sample (`drift`) and little support. The sentences are in `verdict_words`.
+
+Some findings withdraw the promise: the model is more confident about the labelled nodes than about the others, because
+it was trained on them or because they are easy; or the labelled nodes differ strongly from the others. Coverage on the
+other nodes is then likely to be lower than on the labelled ones, whatever the method, and the verdict says so first.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,24 +23,13 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray
 from napsets.errors import NapsetsWarning
-from napsets.evaluation.cautions import (
-    SHORT,
-    accuracy_on,
-    checked,
-    drifts_in,
-    find_cautions,
-    is_proven,
-    is_shifted,
-    level_labels,
-    level_nodes,
-)
-from napsets.evaluation.drift import Drift, drifts
-from napsets.evaluation.gaps import CoverageGap, WeakGroup, degree_names, describe_weak, gap_within, weak_groups
-from napsets.evaluation.judgement import MISS, Interval, endless_change, evenness, gaps_of, paired_sizes, size_change
+from napsets.evaluation.drift import Accuracy, Drift, accuracy_on, drifts, drifts_in
+from napsets.evaluation.gaps import CoverageGap, WeakGroup, describe_weak, gap_within, names_of_groups, weak_groups
+from napsets.evaluation.judgement import MISS, endless_change, evenness, gaps_of, paired_sizes, size_change
 from napsets.evaluation.kinds import kind_of
 from napsets.evaluation.metrics import mean
-from napsets.evaluation.verdict_words import Alternative, Verdict
-from napsets.levels import coverage_band, falls_short
+from napsets.evaluation.verdict_words import Alternative, Interval, Verdict, level_labels, level_nodes, promise_of
+from napsets.levels import coverage_band, falls_short, fewest_ranks
 from napsets.methods import title
 
 if TYPE_CHECKING:
@@ -45,6 +38,20 @@ if TYPE_CHECKING:
 
 #: Groupings whose groups have no names, or no threshold of their own that would help.
 _UNNAMED = ("neighbourhood", "confidence", "prediction", "width")
+#: A method is said to fall short where chance would make it cover so little less often than this.
+_SHORT = 0.001
+#: A smaller share of nodes without a threshold of their own is too small to report.
+_LEAST_SHARE = 0.1
+#: Drift of this size withdraws the promise, whatever it is in.
+_GRAVE = 0.2
+#: So does a smaller one, where it shows that the model finds the labelled nodes easier.
+_EASIER = 0.1
+#: Labels are few where another draw of them could cost this much coverage.
+_FEW = 0.05
+#: From this share of right predictions on, it is likely that a model was trained on labels that it is surer of.
+_NEARLY_ALL = 0.995
+#: Where a model is suspiciously good, this p-value of a difference in confidence is enough.
+_SUPPORTING = 0.01
 #: Labels that are predicted again to see which classes are covered too little, at most.
 _MOST_LABELS = 20_000
 
@@ -59,25 +66,22 @@ def judge_methods(comparison: Comparison, *, class_names: Sequence[str] | None =
     line clearly more often than the baseline counts as wider.
     """
     over, gaps = gaps_of(comparison)
-    looks = drifts_in(comparison, class_names)
     rivals, best = _pick(comparison, gaps)
-    result, baseline, gap = comparison.results[best], comparison.baseline, gaps[best]
+    result, baseline, gap, data = comparison.results[best], comparison.baseline, gaps[best], comparison.data
+    calibrated, alpha = result.calibrated, comparison.alpha
     miss = MISS / max(rivals, 1)
     other = best > 0
-    weak = _weak_in(comparison, result, class_names)
-    labelled = np.union1d(comparison.data.calibration, comparison.nodes)
-    withdrawn, cautions = find_cautions(
-        result.calibrated, comparison.alpha, infinite=result.infinite, nodes=result.nodes, looks=looks,
-        hits=result.hits, trained=comparison.data.trained, weak=_sentences(weak, result.calibrated, comparison.alpha),
-        accuracy=accuracy_on(comparison.kind, comparison.data.outputs[labelled], comparison.truth[labelled]),
-    )  # fmt: skip
+    count, weak = level_labels(calibrated), _Weak(calibrated, alpha, class_names)
+    for what, by_group in result.gaps.items():
+        if what not in _UNNAMED:
+            weak.look(by_group, what, data.truth[data.calibration], level_labels=count)
+    labelled = np.union1d(data.calibration, comparison.nodes)
     size, plain = (mean(sizes) for sizes in paired_sizes(result, baseline))
-    promise = _promise(result.calibrated)
     return Verdict(
         method=result.name,
         title=result.title,
         baseline=baseline.title,
-        alpha=comparison.alpha,
+        alpha=alpha,
         nodes=result.nodes,
         judged=result.nodes,
         size=size,
@@ -91,19 +95,81 @@ def judge_methods(comparison: Comparison, *, class_names: Sequence[str] | None =
         chance=gap.chance,
         evenness=evenness(gap, gaps[0], miss) if other else Interval(),
         coverage=result.coverage,
-        band=coverage_band(promise["level_labels"], comparison.alpha, result.nodes),
+        band=coverage_band(count, alpha, result.nodes),
         rivals=rivals,
-        withdrawn=withdrawn,
-        warnings=cautions,
-        looked_at=checked(looks, [what for what in result.gaps if what not in _UNNAMED]),
-        weak=tuple(group for groups, _ in weak.values() for group in groups),
         smallest=_smallest(comparison, gaps, best),
         kept=not other,
-        **promise,
+        **promise_of(calibrated),
+        **_cautions(
+            calibrated, alpha, infinite=result.infinite, nodes=result.nodes, hits=result.hits, weak=weak,
+            looks=drifts_in(comparison, class_names), trained=data.trained,
+            accuracy=accuracy_on(comparison.kind, data.outputs[labelled], comparison.truth[labelled]),
+        ),
         **comparison.kind.infinite_shares(
             mean(np.isinf(result.sizes)), mean(np.isinf(baseline.sizes)), float(np.median(result.sizes))
         ),
-    )
+    )  # fmt: skip
+
+
+def foresee(
+    calibrated: Calibrated,
+    method: str,
+    *,
+    alpha: float,
+    nodes: IntArray,
+    size: float,
+    infinite: int,
+    outputs: npt.NDArray[Any],
+    class_names: Sequence[str] | None = None,
+) -> Verdict:
+    """Return the verdict on predictions that no truth judges: what was chosen, is expected and is promised."""
+    kind, score, labelled = kind_of(calibrated.prediction), calibrated.method.score, calibrated.scored.calibration
+    looks: tuple[Drift, ...] = ()
+    if calibrated.graph is not None:
+        others = np.zeros(len(outputs), dtype=bool)
+        others[nodes] = True
+        others[labelled] = False
+        looks = drifts(
+            calibrated.graph, kind.predicted(score, outputs), labelled, np.flatnonzero(others), kind=kind,
+            between=("labelled", "predicted"), class_names=class_names, score=score, outputs=outputs,
+        )  # fmt: skip
+    plain, change = (math.nan, Interval()) if calibrated.grouped is not None else _expectation(calibrated.choice)
+    own, truth = level_nodes(calibrated)
+    weak = _Weak(calibrated, alpha, class_names)
+    if truth.dtype.kind in "iu" and truth.size:
+        weak.look_at_level_labels(own, truth)
+    return Verdict(
+        method=method,
+        title=title(method, score),
+        baseline="the model alone",
+        alpha=alpha,
+        nodes=int(nodes.size),
+        judged=0,
+        size=size,
+        baseline_size=plain,
+        change=change,
+        band=coverage_band(level_labels(calibrated), alpha),
+        grouped=calibrated.grouped is not None,
+        **promise_of(calibrated),
+        **_cautions(
+            calibrated, alpha, infinite=infinite, nodes=int(nodes.size), weak=weak, looks=looks,
+            accuracy=accuracy_on(kind, outputs[own], truth),
+        ),
+        **kind.infinite_shares(infinite / max(nodes.size, 1)),
+    )  # fmt: skip
+
+
+def _expectation(choice: Any) -> tuple[float, Interval]:
+    """Return the size expected of the model alone, and by which share what was chosen is expected to change it."""
+    from scipy.special import ndtri
+
+    scores = [candidate for candidate in getattr(choice, "candidates", ()) if candidate.step == "score"]
+    chosen = next((candidate for candidate in scores if candidate.chosen), None)
+    if chosen is None or chosen is scores[0] or not 0 < scores[0].value < math.inf:
+        return math.nan, Interval()
+    plain = scores[0].value
+    share, half = chosen.difference / plain, -float(ndtri(MISS / 2)) * chosen.se / plain
+    return plain, Interval(share, share - half, share + half)
 
 
 # -- which method ------------------------------------------------------------------------------------------------------
@@ -144,7 +210,7 @@ def _sizes(comparison: Comparison, result: MethodResult, miss: float = MISS) -> 
 
 
 def _is_short(result: MethodResult, alpha: float) -> bool:
-    return falls_short(result.hits, result.nodes, level_labels(result.calibrated), alpha) < SHORT
+    return falls_short(result.hits, result.nodes, level_labels(result.calibrated), alpha) < _SHORT
 
 
 def _smallest(comparison: Comparison, gaps: Sequence[CoverageGap], best: int) -> Alternative | None:
@@ -161,142 +227,153 @@ def _smallest(comparison: Comparison, gaps: Sequence[CoverageGap], best: int) ->
     return Alternative(result.name, result.title, result.size, change, gaps[m].gap, even)
 
 
-# -- classes and groups ------------------------------------------------------------------------------------------------
+# -- what to watch for -------------------------------------------------------------------------------------------------
 
 
-def _weak_in(
-    comparison: Comparison, result: MethodResult, class_names: Sequence[str] | None
-) -> dict[str, tuple[list[WeakGroup], int]]:
-    """Return the groups that a method covers too little, and how many groups there are, by grouping."""
-    count, data = level_labels(result.calibrated), comparison.data
-    weak = {}
-    for what, gap in result.gaps.items():
-        if what in _UNNAMED:
-            continue
+class _Weak:
+    """The classes and groups that a method covers too little, and what is said of them, a sentence per grouping."""
+
+    def __init__(self, calibrated: Calibrated, alpha: float, class_names: Sequence[str] | None) -> None:
+        self.calibrated, self.alpha, self.class_names = calibrated, alpha, class_names
+        self.looked_at: list[str] = []
+        self.groups: list[WeakGroup] = []
+        self.sentences: list[str] = []
+
+    def look(self, gap: CoverageGap, what: str, truth: npt.NDArray[Any], *, level_labels: int | None) -> None:
+        """Look for weak groups of one grouping; `truth` is that of the labelled nodes."""
         labels = None
         if what == "class" and gap.groups.dtype.kind in "iu":
-            labels = np.bincount(data.truth[data.calibration], minlength=int(gap.groups.max(initial=-1)) + 1)
-            labels = labels[gap.groups]
-        groups = weak_groups(gap, what, _names(gap, what, class_names), level_labels=count, labels=labels)
+            labels = np.bincount(truth, minlength=int(gap.groups.max(initial=-1)) + 1)[gap.groups]
+        names = names_of_groups(gap, what, self.class_names)
+        groups = weak_groups(gap, what, names, level_labels=level_labels, labels=labels)
+        by = getattr(self.calibrated.method.groups, "of", None)
         if groups:
-            weak[what] = groups, int(gap.groups.size)
-    return weak
+            by_group = what == ("class" if by == "label" else by)
+            self.sentences.append(describe_weak(groups, self.alpha, int(gap.groups.size), by_group=by_group))
+        self.groups += groups
+        self.looked_at.append(what)
+
+    def look_at_level_labels(self, nodes: IntArray, truth: npt.NDArray[Any]) -> None:
+        """Look for weak classes among the labels that set the level, or some of them, evenly spread."""
+        some = np.unique(np.linspace(0, nodes.size - 1, min(nodes.size, _MOST_LABELS)).astype(np.int64))
+        nodes, truth = nodes[some], truth[some]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NapsetsWarning)  # these nodes calibrated, which is what they are taken for
+            covered = self.calibrated.predict(nodes, self.alpha).contains(truth, per="set")
+        self.look(gap_within(covered, truth, self.alpha), "class", truth, level_labels=None)
 
 
-def _names(gap: CoverageGap, what: str, class_names: Sequence[str] | None) -> list[str]:
-    """Return what groups are called."""
-    if gap.groups.dtype.kind not in "iu":
-        return [str(name) for name in gap.groups]
-    if what == "degree":
-        return degree_names(int(gap.groups.max(initial=-1)) + 1)[: gap.groups.size]
-    if what != "class":
-        return [f"{what} {group}" for group in gap.groups]
-    return [f"class {y}" if class_names is None else str(class_names[y]) for y in gap.groups]
+def _cautions(
+    calibrated: Calibrated,
+    alpha: float,
+    *,
+    infinite: int,
+    nodes: int,
+    weak: _Weak,
+    looks: Sequence[Drift],
+    accuracy: Accuracy | None,
+    hits: int | None = None,
+    trained: int = 0,
+) -> dict[str, Any]:
+    """Return why the promise of a method does not hold, all warnings, the gravest first, and what was checked.
 
-
-def _sentences(weak: Mapping[str, tuple[list[WeakGroup], int]], calibrated: Calibrated, alpha: float) -> list[str]:
-    """Return what is said of weak groups, a sentence per grouping."""
-    by = getattr(calibrated.method.groups, "of", None)
-    own = "class" if by == "label" else by
-    return [describe_weak(groups, alpha, count, by_group=own == what) for what, (groups, count) in weak.items()]
-
-
-def _weak_labels(
-    calibrated: Calibrated, alpha: float, class_names: Sequence[str] | None
-) -> dict[str, tuple[list[WeakGroup], int]]:
-    """Return the classes that are covered too little among the labels that set the level."""
-    nodes, truth = level_nodes(calibrated)
-    if truth.dtype.kind not in "iu" or not truth.size:
-        return {}
-    some = np.unique(np.linspace(0, nodes.size - 1, min(nodes.size, _MOST_LABELS)).astype(np.int64))
-    nodes, truth = nodes[some], truth[some]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NapsetsWarning)  # these nodes calibrated, which is what they are taken for
-        covered = calibrated.predict(nodes, alpha).contains(truth, per="set")
-    gap = gap_within(covered, truth, alpha)
-    groups = weak_groups(
-        gap, "class", _names(gap, "class", class_names), level_labels=None, labels=np.bincount(truth)[gap.groups]
+    Of the `nodes`, `infinite` lack support and, where all were judged, `hits` are covered; `trained` labelled nodes are
+    known to have been trained on. The names are those of a verdict's fields.
+    """
+    count, kind = level_labels(calibrated), kind_of(calibrated.prediction)
+    short = []
+    if hits is not None and falls_short(hits, nodes, count, alpha) < _SHORT:
+        short.append(
+            f"coverage is {100 * hits / nodes:.1f} % instead of {100 * (1 - alpha):g} %, too low for chance; the "
+            f"calibration nodes probably differ from the evaluation nodes"
+        )
+    large = sorted((look for look in looks if look.matters(len(looks))), key=lambda look: -look.distance)
+    reasons, used = _reasons(large, looks, accuracy, trained)
+    too_good = [f"{accuracy}; {_TRAINED}"] if accuracy is not None and accuracy.too_good and not reasons else []
+    few, too_few = _on_labels(count, alpha, kind.with_too_few)
+    share = infinite / max(nodes, 1)
+    unsupported = (
+        f"{infinite:,} of {nodes:,} nodes ({100 * share:.0f} %) {kind.without_support}, because there are too few "
+        f"labelled nodes near them"
     )
-    return {"class": (groups, int(gap.groups.size))} if groups else {}
-
-
-# -- predictions without truth -----------------------------------------------------------------------------------------
-
-
-def _promise(calibrated: Calibrated) -> dict[str, Any]:
-    """Return what a verdict says of a method, whatever it predicted."""
-    scored, choice = calibrated.scored, calibrated.choice
+    alpha_as_coverage = (
+        f"alpha = {alpha:g} is the error rate: {calibrated.prediction.noun}s may miss the truth {100 * alpha:g} % of "
+        f"the time. For {100 * alpha:g} % coverage, set alpha = {1 - alpha:.3g}"
+    )
+    cautions = (
+        *reasons,
+        *short,
+        *too_few,
+        *([alpha_as_coverage] if alpha > 0.5 else []),
+        *weak.sentences,
+        *(_on_drift(look) for look in large if look not in used),
+        *([unsupported] if share >= _LEAST_SHARE and not too_few else []),
+        *few,
+        *too_good,
+    )
+    checked = ["number of labels", "support"]
+    if weak.looked_at:
+        checked.append(f"coverage by {' and '.join(weak.looked_at)}")
+    if looks:
+        differences = ", ".join(dict.fromkeys(look.what for look in looks))
+        checked.append(f"whether labelled nodes differ from the others in {differences}")
     return {
-        "labels": int(scored.calibration.size),
-        "level_labels": level_labels(calibrated),
-        "held_out": int(scored.level_nodes.size),
-        "held_out_are_evidence": calibrated.full is not None,
-        "proven": is_proven(calibrated),
-        "shifted": is_shifted(calibrated),
-        "choice": None if choice is None else str(choice),
-        "prediction": calibrated.prediction,
+        "withdrawn": reasons[0] if reasons else "",
+        "warnings": cautions,
+        "looked_at": ", ".join(checked),
+        "weak": tuple(weak.groups),
     }
 
 
-def foresee(
-    calibrated: Calibrated,
-    method: str,
-    *,
-    alpha: float,
-    nodes: IntArray,
-    size: float,
-    infinite: int,
-    outputs: npt.NDArray[Any],
-    class_names: Sequence[str] | None = None,
-) -> Verdict:
-    """Return the verdict on predictions that no truth judges: what was chosen, is expected and is promised."""
-    kind, score, labelled = kind_of(calibrated.prediction), calibrated.method.score, calibrated.scored.calibration
-    looks: tuple[Drift, ...] = ()
-    if calibrated.graph is not None:
-        others = np.zeros(len(outputs), dtype=bool)
-        others[nodes] = True
-        others[labelled] = False
-        looks = drifts(
-            calibrated.graph, kind.predicted(score, outputs), labelled, np.flatnonzero(others), kind=kind,
-            between=("labelled", "predicted"), class_names=class_names, score=score, outputs=outputs,
-        )  # fmt: skip
-    promise = _promise(calibrated)
-    plain, change = (math.nan, Interval()) if calibrated.grouped is not None else _expectation(calibrated.choice)
-    weak = _weak_labels(calibrated, alpha, class_names)
-    own, truth = level_nodes(calibrated)
-    withdrawn, cautions = find_cautions(
-        calibrated, alpha, infinite=infinite, nodes=int(nodes.size), looks=looks,
-        weak=_sentences(weak, calibrated, alpha), accuracy=accuracy_on(kind, outputs[own], truth),
-    )  # fmt: skip
-    return Verdict(
-        method=method,
-        title=title(method, score),
-        baseline="the model alone",
-        alpha=alpha,
-        nodes=int(nodes.size),
-        judged=0,
-        size=size,
-        baseline_size=plain,
-        change=change,
-        band=coverage_band(promise["level_labels"], alpha),
-        withdrawn=withdrawn,
-        warnings=cautions,
-        looked_at=checked(looks, ["class"] if truth.dtype.kind in "iu" and truth.size else []),
-        weak=tuple(group for groups, _ in weak.values() for group in groups),
-        grouped=calibrated.grouped is not None,
-        **promise,
-        **kind.infinite_shares(infinite / max(nodes.size, 1)),
-    )
+#: Advice if the labels may have been used for training.
+_TRAINED = "if it was trained on these labels, calibrate on others (otherwise it is merely too cautious)"
 
 
-def _expectation(choice: Any) -> tuple[float, Interval]:
-    """Return the size expected of the model alone, and by which share what was chosen is expected to change it."""
-    from scipy.special import ndtri
+def _reasons(
+    large: Sequence[Drift], looks: Sequence[Drift], accuracy: Accuracy | None, trained: int
+) -> tuple[list[str], list[Drift]]:
+    """Return why the promise does not hold, the clearest reason first, and the differences that say so."""
+    reasons = []
+    if trained:
+        labels = "1 calibration label" if trained == 1 else f"{trained:,} calibration labels"
+        reasons.append(f"the model was trained on {labels} (`train_mask`). {_OTHERS}")
+    easier = [look for look in large if look.easier and look.distance >= _EASIER]
+    too_good = accuracy is not None and accuracy.too_good
+    if not easier and too_good:
+        easier = [look for look in looks if look.easier and look.p_value < _SUPPORTING][:1]
+    cause = ""
+    if accuracy is not None and not trained and (too_good or accuracy.share > _NEARLY_ALL):
+        cause = f". It was probably trained on them: it is right for {100 * accuracy.share:.1f} % of them. {_OTHERS}"
+    reasons += [_on_drift(look) + (cause if look is easier[0] else "") for look in easier]
+    rest = [look for look in large if look.distance >= _GRAVE and not look.ease]
+    return reasons + [_on_drift(look) for look in rest], [*easier, *rest]
 
-    scores = [candidate for candidate in getattr(choice, "candidates", ()) if candidate.step == "score"]
-    chosen = next((candidate for candidate in scores if candidate.chosen), None)
-    if chosen is None or chosen is scores[0] or not 0 < scores[0].value < math.inf:
-        return math.nan, Interval()
-    plain = scores[0].value
-    share, half = chosen.difference / plain, -float(ndtri(MISS / 2)) * chosen.se / plain
-    return plain, Interval(share, share - half, share + half)
+
+#: Advice if they were.
+_OTHERS = "Calibrate on labels that it has not seen"
+
+
+def _on_drift(look: Drift) -> str:
+    """Return a difference in words, with what follows from it."""
+    first, second = look.between
+    if not look.ease:
+        return f"{look}; coverage may differ there"
+    surer, other = (first, second) if look.easier else (second, first)
+    reading = str(look)
+    finding = f"the model finds the {surer} nodes easier than the {other} nodes. {reading[:1].upper()}{reading[1:]}"
+    if look.easier:
+        return finding
+    return f"{finding}. If it was trained on some of the {second} nodes, leave those out (--training)"
+
+
+def _on_labels(count: int, alpha: float, consequence: str) -> tuple[list[str], list[str]]:
+    """Return what to say where labels are few, and where they are too few for any threshold."""
+    needed = fewest_ranks(alpha)
+    if count < needed:
+        text = f"{count:,} labels are too few for alpha = {alpha:g}, which needs at least {needed:,}"
+        return [], [f"{text}: {consequence}"]
+    low, high = coverage_band(count, alpha)
+    if low >= 1.0 - alpha - _FEW:
+        return [], []
+    text = f"only {count:,} labels set the level: with others, coverage could be anywhere from {100 * low:.0f} to"
+    return [f"{text} {100 * high:.0f} %"], []

@@ -1,4 +1,4 @@
-"""The words of a verdict: what it recommends, how certain that is, and all warnings.
+"""The words of a verdict: what it recommends, how certain that is, and all warnings; and what a method promises.
 
 One record makes the words of the report, of the demo and of `predict`.
 """
@@ -10,14 +10,36 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy.typing as npt
+
+from napsets.checks.arguments import IntArray
 from napsets.checks.text import percent
 from napsets.evaluation.gaps import WeakGroup
-from napsets.evaluation.judgement import Interval
 from napsets.evaluation.kinds import kind_of
+from napsets.methods import Calibrated
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 #: A width as it is written.
 wide = PredictionIntervals.size_text
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with the ends of its 95 % interval; NaN where there is none."""
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def below(self) -> bool:
+        """Whether it is less than 0, by more than chance."""
+        return self.high < 0.0
+
+    @property
+    def above(self) -> bool:
+        """Whether it is more than 0, by more than chance."""
+        return self.low > 0.0
 
 
 @dataclass(frozen=True)
@@ -35,109 +57,59 @@ class Alternative:
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """Which method to use, and why.
+    """Which method to use, and why."""
 
-    Attributes
-    ----------
-    method, title : str
-        Its name in the table of methods, and what tables call it.
-    baseline : str
-        The title of what it is compared with, or what that is in words.
-    kept : bool
-        Whether it is the baseline itself.
-    alpha : float
-        Error rate.
-    nodes, judged : int
-        Nodes that were predicted, and those of them whose labels judged.
-    labels, level_labels : int
-        Labelled nodes that calibrated, and those of them that set the level.
-    held_out : int
-        Labels that were held out for the level.
-    held_out_are_evidence : bool
-        Whether they are evidence for their neighbours too.
-    size, baseline_size : float
-        The average number of labels in a set; of intervals, the average width where both methods' are finite.
-    change : Interval
-        By which share sets are larger, or intervals wider, than the baseline's; NaN where they are its own.
-    over : {"neighbourhood", "degree"}
-        Over which kind of groups evenness was measured.
-    groups : int
-        How many groups there are.
-    inside : float
-        Which share of the judged nodes is in them.
-    gap, baseline_gap, chance : float
-        How far coverage is from 1 − alpha in a group, on average; the same of the baseline, and by chance.
-    evenness : Interval
-        `gap` less `baseline_gap`.
-    coverage : float
-        The share of judged nodes that are covered; NaN where none is judged.
-    band : (float, float)
-        Where coverage lies in 95 of 100 draws if the method keeps its promise.
-    proven : bool
-        Whether that promise is a theorem for nodes labelled at random.
-    shifted : bool
-        Whether it is one for the population that importance weights describe.
-    rivals : int
-        Methods among which it was picked by looking at the judged nodes; 0 where it was not.
-    choice : str or None
-        What a method that chooses chose, and why.
-    withdrawn : str
-        Why the promise does not hold for nodes without a label; empty where there is no reason.
-    warnings : tuple of str
-        What to watch for, the gravest first.
-    looked_at : str
-        What was checked for warnings.
-    weak : tuple of WeakGroup
-        Classes and groups that are covered too little, by more than chance, the worst of each kind first.
-    smallest : Alternative or None
-        The method of the smallest sets, where they are clearly smaller.
-    grouped : bool
-        Whether coverage is to hold within groups.
-    prediction : type
-        What is predicted: `PredictionSets` or `PredictionIntervals`.
-    median : float or None
-        Of intervals, the median width of all of them, +∞ where most are the whole line.
-    infinite, baseline_infinite : float or None
-        Of intervals, the share that are the whole line, and the same of the baseline.
-    """
-
+    #: Its name in the table of methods, and what tables call it.
     method: str
     title: str
-    baseline: str
-    alpha: float
+    baseline: str  #: The title of what it is compared with, or what that is in words.
+    alpha: float  #: Error rate.
+    #: Nodes that were predicted, and those of them whose labels judged.
     nodes: int
     judged: int
+    #: Labelled nodes that calibrated, those of them that set the level, and those that were held out for it.
     labels: int
     level_labels: int
     held_out: int
+    #: The average number of labels in a set; of intervals, the average width where both methods' are finite.
     size: float
     baseline_size: float = math.nan
+    #: By which share sets are larger, or intervals wider, than the baseline's; NaN where they are its own.
     change: Interval = field(default_factory=Interval)
+    #: Over which kind of groups evenness was measured ("neighbourhood" or "degree"), how many groups there are, and
+    #: which share of the judged nodes is in them.
     over: str = "neighbourhood"
     groups: int = 0
     inside: float = math.nan
+    #: How far coverage is from 1 − alpha in a group, on average; the same of the baseline, and by chance.
     gap: float = math.nan
     baseline_gap: float = math.nan
     chance: float = math.nan
-    evenness: Interval = field(default_factory=Interval)
-    coverage: float = math.nan
+    evenness: Interval = field(default_factory=Interval)  #: `gap` less `baseline_gap`.
+    coverage: float = math.nan  #: The share of judged nodes that are covered; NaN where none is judged.
+    #: Where coverage lies in 95 of 100 draws if the method keeps its promise.
     band: tuple[float, float] = (math.nan, math.nan)
+    #: Whether that promise is a theorem for nodes labelled at random, or for the population that importance weights
+    #: describe.
     proven: bool = False
     shifted: bool = False
-    rivals: int = 0
-    choice: str | None = None
-    held_out_are_evidence: bool = False
-    withdrawn: str = ""
-    warnings: tuple[str, ...] = ()
-    looked_at: str = "number of labels, support"
+    rivals: int = 0  #: Methods among which it was picked by looking at the judged nodes; 0 where it was not.
+    choice: str | None = None  #: What a method that chooses chose, and why.
+    held_out_are_evidence: bool = False  #: Whether labels held out for the level are evidence for their neighbours too.
+    withdrawn: str = ""  #: Why the promise does not hold for nodes without a label; empty where there is no reason.
+    warnings: tuple[str, ...] = ()  #: What to watch for, the gravest first.
+    looked_at: str = "number of labels, support"  #: What was checked for warnings.
+    #: Classes and groups that are covered too little, by more than chance, the worst of each kind first.
     weak: tuple[WeakGroup, ...] = ()
-    smallest: Alternative | None = None
-    grouped: bool = False
-    kept: bool = False
+    smallest: Alternative | None = None  #: The method of the smallest sets, where they are clearly smaller.
+    grouped: bool = False  #: Whether coverage is to hold within groups.
+    kept: bool = False  #: Whether the method is the baseline itself.
+    #: Of intervals: the median width of all (+∞ where most are the whole line), the share that are the whole line, and
+    #: that share of the baseline.
     median: float | None = None
     infinite: float | None = None
     baseline_infinite: float | None = None
-    prediction: type[Prediction] = PredictionSets
+    prediction: type[Prediction] = PredictionSets  #: What is predicted: `PredictionSets` or `PredictionIntervals`.
 
     @property
     def headline(self) -> str:
@@ -358,3 +330,42 @@ def whose_finite(whole_lines: Mapping[str, float]) -> str:
     endless = [title for title, share in whole_lines.items() if share > 0.5]
     left_out = endless if len(endless) < len(whole_lines) else []
     return "all methods" + (f" except {', '.join(left_out)}" if left_out else "")
+
+
+# -- what a calibrated method promises ---------------------------------------------------------------------------------
+
+
+def level_labels(calibrated: Calibrated) -> int:
+    """Return how many labels set the level: those held out, or all where none is."""
+    scored = calibrated.scored
+    return int(scored.level_nodes.size if calibrated.is_exact else scored.calibration.size)
+
+
+def level_nodes(calibrated: Calibrated) -> tuple[IntArray, npt.NDArray[Any]]:
+    """Return the nodes whose labels set the level, and their truth; none where a file did not keep the truth."""
+    scored = calibrated.scored
+    if calibrated.is_exact:
+        nodes, truth = scored.level_nodes, scored.level_labels
+    else:
+        nodes, truth = scored.reference.nodes, scored.labels
+    return nodes[: truth.size], truth
+
+
+def is_proven(calibrated: Calibrated) -> bool:
+    """Return whether coverage is a theorem for nodes labelled at random: an exact level, or weights that need none."""
+    return calibrated.is_exact or bool(getattr(calibrated.method.localiser, "proven", False))
+
+
+def promise_of(calibrated: Calibrated) -> dict[str, Any]:
+    """Return what a verdict says of a method, whatever it predicted, by the names of its fields."""
+    scored, choice = calibrated.scored, calibrated.choice
+    return {
+        "labels": int(scored.calibration.size),
+        "level_labels": level_labels(calibrated),
+        "held_out": int(scored.level_nodes.size),
+        "held_out_are_evidence": calibrated.full is not None,
+        "proven": is_proven(calibrated),
+        "shifted": not calibrated.is_exact and bool(getattr(calibrated.method.localiser, "shifted", False)),
+        "choice": None if choice is None else str(choice),
+        "prediction": calibrated.prediction,
+    }

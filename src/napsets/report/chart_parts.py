@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray
-from napsets.evaluation.cautions import level_labels
 from napsets.evaluation.judgement import evenness, gaps_of
 from napsets.evaluation.metrics import GroupCoverage, mean_and_error, rows_of_parts
 from napsets.evaluation.results import Comparison, MethodResult
-from napsets.evaluation.verdict_words import Verdict
+from napsets.evaluation.verdict_words import Verdict, level_labels
 from napsets.levels import chance_band, coverage_band
 
 Row = dict[str, Any]

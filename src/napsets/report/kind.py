@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, IntArray
 from napsets.checks.text import percent
-from napsets.evaluation.cautions import is_proven
 from napsets.evaluation.results import Comparison, MethodResult
-from napsets.evaluation.verdict_words import Verdict
+from napsets.evaluation.verdict_words import Verdict, is_proven
 from napsets.graph import Graph
 from napsets.localisers import Everyone, HopsLocal
 from napsets.methods import methods
