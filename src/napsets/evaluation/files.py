@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import math
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import InvalidInputError
-from napsets.evaluation.gaps import coverage_gap, describe_weak, weak_groups
-from napsets.evaluation.groups import groups_by_class, groups_by_degree, groups_of_partition
-from napsets.evaluation.judgement import Judgement, judge
+from napsets.evaluation.gaps import describe_weak, weak_groups
+from napsets.evaluation.groups import FIFTHS, groups_of_partition
+from napsets.evaluation.judgement import Judgement, judge_rows
+from napsets.evaluation.kinds import kind_of
 from napsets.evaluation.metrics import (
     GroupCoverage,
     coverage_by_class,
     coverage_by_degree,
     finite_mean,
     neighbourhood_partition,
+    rows_of_parts,
 )
 from napsets.files.labels import ClassNames, read_labels, read_targets
 from napsets.files.prediction_file import PredictionFile
 from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
+from napsets.groups import by_quantiles
 from napsets.levels import chance_band, coverage_band
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
@@ -36,24 +38,13 @@ PathLike = str | os.PathLike[str]
 
 @dataclass(frozen=True, eq=False)
 class LabelledFile:
-    """The rows of a file of predictions whose nodes have a truth.
+    """The rows of a file of predictions whose nodes have a truth."""
 
-    Attributes
-    ----------
-    file : PredictionFile
-        The file.
-    prediction : Prediction
-        The rows that can be judged; `nodes` are rows of the file.
-    truth : numpy.ndarray
-        A label for each row of the file, −1 where there is none; or a number, NaN where there is none.
-    notes : list of str
-        What was left out, and whether labels that calibrated judge.
-    """
-
-    file: PredictionFile
-    prediction: Any
+    file: PredictionFile  #: The file.
+    prediction: Any  #: The rows that can be judged; `nodes` are rows of the file.
+    #: A label for each row of the file, −1 where there is none; or a number, NaN where there is none.
     truth: npt.NDArray[Any]
-    notes: list[str]
+    notes: list[str]  #: What was left out, and whether labels that calibrated judge.
 
 
 def label_file(
@@ -133,45 +124,46 @@ def evaluate_file(
     groups : numpy.ndarray, optional
         The name of the group of each node of the file, empty for none: adds coverage by group, compared with chance.
     """
-    prediction, y, leaf = labelled.prediction, labelled.truth, _LEAVES[type(labelled.prediction)]
-    by_name: dict[str, Any] = leaf.groups(y)
-    class_names = getattr(prediction, "class_names", None)
-    if class_names is not None:  # from here on labels count the classes, whatever these are called
-        prediction = replace(prediction, class_names=None)
-    graph_metrics: dict[str, Any] = {}
-    partition = None
+    prediction, leaf = labelled.prediction, _LEAVES[type(labelled.prediction)]
+    nodes, own = prediction.nodes, labelled.truth[prediction.nodes]
+    groupings: dict[str, npt.NDArray[Any]] = leaf.groups(own)
+    parts = None
     if graph is not None:
-        prediction = replace(prediction, num_nodes=graph.num_nodes)
-        y = np.append(y, np.full(graph.num_nodes - y.size, prediction.unknown, dtype=y.dtype))
-        partition = neighbourhood_partition(graph, prediction.nodes, radius=radius, min_size=min_size, seed=seed)
-        by_name = leaf.groups(y) | {
-            "degree": groups_by_degree(graph, nodes=prediction.nodes),
-            "neighbourhood": groups_of_partition(partition, graph.num_nodes),
-        }
-        graph_metrics = {
-            "neighbourhoods": len(partition),
-            "share_in_neighbourhoods": sum(part.size for part in partition) / len(prediction),
-            "coverage_by_degree": leaf.by_degree(prediction, y, graph, by_name["degree"]),
-        }
+        partition = neighbourhood_partition(graph, nodes, radius=radius, min_size=min_size, seed=seed)
+        parts = rows_of_parts(prediction, partition)
+        groupings["degree"] = by_quantiles(graph.degrees, FIFTHS, nodes)[nodes]
+        groupings["neighbourhood"] = groups_of_partition(partition, graph.num_nodes)[nodes]
     if groups is not None:
-        by_name["group"] = np.append(groups, np.zeros(y.size - groups.size, dtype=groups.dtype))
-        graph_metrics["coverage_by_group"] = leaf.by_group(prediction, y, by_name["group"])
-    judgement = judge(prediction, y, strata=strata, partition=partition, groups=by_name)
+        groupings["group"] = groups[nodes]
+    ranges = kind_of(type(prediction)).check_strata(strata, prediction)
+    judgement = judge_rows(prediction, own, strata=ranges, parts=parts, groups=groupings)
     metrics = judgement.row()
-    if graph is None:
+    if parts is None:
         del metrics["pccv"], metrics["pccv_chance"]
     labels = labelled.file.metadata.get("level_labels")
     # Where nothing is known of the labels, chance is that of the judged nodes alone.
     judged, alpha = len(prediction), prediction.alpha
     low, high = chance_band(judged, 1.0 - alpha) if labels is None else coverage_band(labels, alpha, judged)
     metrics |= {"unlabelled": len(labelled.file.prediction) - judged, "alpha": alpha}
-    metrics |= {"coverage_low": low, "coverage_high": high, "weak": _weak(judgement, labels, class_names)}
-    return metrics | leaf.more(labelled.file, prediction, y, class_names) | graph_metrics
+    metrics |= {"coverage_low": low, "coverage_high": high, "weak": _weak(judgement, labels, prediction)}
+    metrics |= leaf.more(labelled.file, prediction, own)
+    if graph is not None and parts is not None:
+        metrics["neighbourhoods"] = len(parts)
+        metrics["share_in_neighbourhoods"] = sum(part.size for part in parts) / judged
+        metrics["coverage_by_degree"] = leaf.by_degree(prediction, own, graph, judgement, groupings["degree"])
+    if groups is not None:
+        gap = judgement.gaps["group"]
+        metrics["coverage_by_group"] = [
+            {"group": str(name), "count": int(count), "coverage": float(share)}
+            | leaf.size_in_group(prediction.sizes[groupings["group"] == name])
+            for name, count, share in zip(gap.groups, gap.sizes, gap.coverage, strict=True)
+        ]
+    return metrics
 
 
-def _weak(judgement: Judgement, labels: int | None, class_names: Sequence[str] | None) -> list[str]:
+def _weak(judgement: Judgement, labels: int | None, prediction: Any) -> list[str]:
     """Say which classes and groups of the user's own are covered too little, by more than chance."""
-    sentences = []
+    sentences, class_names = [], getattr(prediction, "class_names", None)
     for what in ("class", "group"):
         gap = judgement.gaps.get(what)
         if gap is not None:
@@ -184,57 +176,37 @@ def _weak(judgement: Judgement, labels: int | None, class_names: Sequence[str] |
 # -- what differs ------------------------------------------------------------------------------------------------------
 
 
-class _Leaf(ABC):
-    """What is read and said of one kind of prediction."""
-
-    @abstractmethod
+class _Sets:
     def read_truth(
         self, file: PredictionFile, path: PathLike, reading: Reading, notes: list[str]
     ) -> tuple[Prediction, npt.NDArray[Any]]:
         """Return the file's prediction, with what the truth adds to it, and the truth of each row."""
-
-    def groups(self, y: npt.NDArray[Any]) -> dict[str, Any]:
-        """Return groups that the truth alone gives."""
-        return {}
-
-    @abstractmethod
-    def by_degree(self, prediction: Any, y: Any, graph: Graph, groups: IntArray) -> list[dict[str, Any]]:
-        """Return coverage and size by the degree of the node."""
-
-    def by_group(self, prediction: Any, y: Any, groups: npt.NDArray[np.str_]) -> list[dict[str, Any]]:
-        """Return coverage within groups that have names."""
-        gap = coverage_gap(prediction, y, groups)
-        return [
-            {"group": str(name), "count": int(count), "coverage": float(share)}
-            for name, count, share in zip(gap.groups, gap.sizes, gap.coverage, strict=True)
-        ]
-
-    def more(self, file: PredictionFile, prediction: Any, y: Any, class_names: Sequence[str] | None) -> dict[str, Any]:
-        """Return what else is said."""
-        return {}
-
-
-class _Sets(_Leaf):
-    def read_truth(
-        self, file: PredictionFile, path: PathLike, reading: Reading, notes: list[str]
-    ) -> tuple[Prediction, npt.NDArray[Any]]:
         if file.complete:
             return file.sets, read_labels(path, file.ids, file.class_names, reading, notes=notes, strict=True).values
         y, classes = _labels_of_unlisted_classes(file, path, reading, notes)
         missing = np.zeros((len(file.sets), len(classes) - file.sets.num_classes), dtype=bool)
         return replace(file.sets, member=np.hstack([file.sets.member, missing]), class_names=classes), y
 
-    def groups(self, y: npt.NDArray[Any]) -> dict[str, Any]:
-        return {"class": groups_by_class(y)}
+    def groups(self, own: IntArray) -> dict[str, Any]:
+        """Return groups that the truth alone gives."""
+        return {"class": own}
 
-    def by_degree(self, prediction: Any, y: Any, graph: Graph, groups: IntArray) -> list[dict[str, Any]]:
-        by_degree = coverage_by_degree(prediction, y, graph)
-        names = ["{}–{}".format(*ends) for ends in cast("list[tuple[int, int]]", by_degree.group)]
-        return _group_rows(by_degree, names)
+    def by_degree(self, sets: Any, own: Any, graph: Graph, judgement: Judgement, groups: IntArray) -> list[Any]:
+        """Return coverage and size by the degree of the node."""
+        # Labels count the classes here, whatever these are called.
+        by_degree = coverage_by_degree(replace(sets, class_names=None), own, graph, per="set")
+        ranges: Any = by_degree.group
+        return _group_rows(by_degree, [f"{low}–{high}" for low, high in ranges])
 
-    def more(self, file: PredictionFile, prediction: Any, y: Any, class_names: Sequence[str] | None) -> dict[str, Any]:
-        by_class = _group_rows(coverage_by_class(prediction, y), list(class_names or ()))
-        return ({} if file.complete else {"full_rate": math.nan}) | {"coverage_by_class": by_class}
+    def size_in_group(self, sizes: npt.NDArray[Any]) -> dict[str, float]:
+        """Return what is said of the sizes in a group of the user's own."""
+        return {}
+
+    def more(self, file: PredictionFile, sets: Any, own: Any) -> dict[str, Any]:
+        """Return what else is said."""
+        by_class = coverage_by_class(replace(sets, class_names=None), own, per="set")
+        rows = _group_rows(by_class, list(sets.class_names or ()))
+        return ({} if file.complete else {"full_rate": math.nan}) | {"coverage_by_class": rows}
 
 
 def _labels_of_unlisted_classes(
@@ -267,31 +239,32 @@ def _group_rows(groups: GroupCoverage, names: list[str]) -> list[dict[str, Any]]
     ]
 
 
-class _Intervals(_Leaf):
+class _Intervals:
     def read_truth(
         self, file: PredictionFile, path: PathLike, reading: Reading, notes: list[str]
     ) -> tuple[Prediction, npt.NDArray[Any]]:
         return file.prediction, read_targets(path, file.ids, reading, notes=notes)
 
-    def by_degree(self, prediction: Any, y: Any, graph: Graph, groups: IntArray) -> list[dict[str, Any]]:
-        gap = coverage_gap(prediction, y, groups)
-        degrees, own = graph.degrees[prediction.nodes], groups[prediction.nodes]
+    def groups(self, own: FloatArray) -> dict[str, Any]:
+        return {}
+
+    def by_degree(self, intervals: Any, own: Any, graph: Graph, judgement: Judgement, groups: IntArray) -> list[Any]:
+        gap, degrees = judgement.gaps["degree"], graph.degrees[intervals.nodes]
         return [
             {
-                "group": f"{degrees[own == group].min()}–{degrees[own == group].max()}",
+                "group": f"{degrees[groups == group].min()}–{degrees[groups == group].max()}",
                 "nodes": int(count),
                 "coverage": float(share),
-                "mean_width": finite_mean(prediction.widths[own == group]),
             }
+            | self.size_in_group(intervals.widths[groups == group])
             for group, count, share in zip(gap.groups, gap.sizes, gap.coverage, strict=True)
         ]
 
-    def by_group(self, prediction: Any, y: Any, groups: npt.NDArray[np.str_]) -> list[dict[str, Any]]:
-        own = groups[prediction.nodes]
-        return [
-            row | {"mean_width": finite_mean(prediction.widths[own == row["group"]])}
-            for row in super().by_group(prediction, y, groups)
-        ]
+    def size_in_group(self, sizes: npt.NDArray[Any]) -> dict[str, float]:
+        return {"mean_width": finite_mean(sizes)}
+
+    def more(self, file: PredictionFile, intervals: Any, own: Any) -> dict[str, Any]:
+        return {}
 
 
-_LEAVES: dict[type[Prediction], _Leaf] = {PredictionSets: _Sets(), PredictionIntervals: _Intervals()}
+_LEAVES: Mapping[type[Prediction], _Sets | _Intervals] = {PredictionSets: _Sets(), PredictionIntervals: _Intervals()}
