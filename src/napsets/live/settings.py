@@ -63,7 +63,7 @@ class LiveSettings:
                 f"`{next(iter(options))}` must be a setting of the method itself; got {shown(method)} beside it"
             )
         if isinstance(method, Predictor):
-            method = method._settle()
+            method = method.to_method()
         names = check_names("class_names", class_names)
         if not (steered is None or isinstance(steered, Steered)):
             raise InvalidInputError(f"`steered` must be None or a Steered, as Steered('dtaci'); got {shown(steered)}")

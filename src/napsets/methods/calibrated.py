@@ -55,6 +55,8 @@ def smoothing(wanted: Wanted) -> bool | None:
 class Predicts:
     """What has a calibration to predict with."""
 
+    _name: str  #: what the method is called in the table of methods
+
     @abstractmethod
     def _present(self, caller: str) -> Calibrated:
         """Return the calibration as it is now, for one of the methods below."""
@@ -123,12 +125,73 @@ class Predicts:
         valued: Predicted | list[Predicted] = calibrated.with_p_values(prediction, p_values)
         return valued
 
-    @abstractmethod
-    def verdict(self, nodes: ArrayLike | None = None, alpha: float | None = None) -> Any:
-        """Say what to expect of the sets of `nodes`, what is promised, and what to watch for, without any truth.
+    def predict_new(
+        self,
+        probabilities: ArrayLike,
+        edges: ArrayLike | None = None,
+        alpha: float | Sequence[float] | None = None,
+        *,
+        ids: ArrayLike | None = None,
+        allow_empty: bool | None = None,
+        threads: int | None = None,
+        progress: Any = None,
+    ) -> Any:
+        """Return the sets, or intervals, of nodes that were not there at calibration, in the order of their rows.
 
-        It prints as three lines; see `napsets.evaluation.verdict_words.Verdict`. The parameters are those of `predict`.
+        They are those that a calibration on the same labels gives with the new nodes in the graph: new edges also
+        bring nodes closer that were there before. The choice of an automatic method stays the same.
+
+        Parameters
+        ----------
+        probabilities : array of shape (new nodes, classes)
+            What the model says of them; with a score of numbers, its outputs.
+        edges : array of shape (2, edges), optional
+            Their edges: 0..n−1 are the nodes that were there, n, n+1, … the new ones.
+        ids : array of integers or strings, optional
+            What the new nodes are called; by default n, n+1, …
+        alpha, allow_empty, threads, progress
+            As in `predict`.
         """
+        from napsets.methods.new_nodes import with_new_nodes
+
+        calibrated = self._present("predict_new")
+        grown = with_new_nodes(calibrated, probabilities, edges, ids)
+        nodes = np.arange(calibrated.num_nodes, grown.num_nodes)
+        return grown._predict(None, nodes, self._rates(alpha), allow_empty, threads, progress)
+
+    def verdict(self, nodes: ArrayLike | None = None, alpha: float | None = None, *, name: str | None = None) -> Any:
+        """Say what to expect of the predictions of `nodes`, what is promised, and what to watch for, without any truth.
+
+        It prints as three lines; see `napsets.evaluation.verdict_words.Verdict`.
+
+        Parameters
+        ----------
+        nodes, alpha
+            As in `predict`.
+        name : str, optional
+            What the method is called in the table of methods.
+        """
+        from napsets.methods.new_nodes import model_outputs
+
+        calibrated = self._present("verdict")
+        name = self._name if name is None else name
+        check_kind("name", name, str, way="It is what the method is called in the table of methods.")
+        rate = check_rates(self._rates(alpha))[1][0]
+        with warnings.catch_warnings():  # what they would say is among the verdict's warnings
+            warnings.simplefilter("ignore", NapsetsWarning)
+            prediction = calibrated._predict(nodes, None, rate, None, None, None)
+        outputs, summary = model_outputs(calibrated), prediction.summary()
+        # Evaluation comes after methods on the road of data: it is called by name, and only here.
+        return import_module("napsets.evaluation.verdict").foresee(
+            calibrated,
+            name,
+            alpha=rate,
+            nodes=prediction.nodes,
+            size=summary.size,
+            infinite=summary.infinite,
+            outputs=calibrated.score.probabilities if outputs is None else outputs,
+            class_names=calibrated.scored.class_names,
+        )
 
     def warnings(self, nodes: ArrayLike | None = None, alpha: float | None = None) -> list[str]:
         """Return what to watch for, the gravest first: few labels, little support, labels unlike the other nodes."""
@@ -207,41 +270,12 @@ class Calibrated(Predicts):
     def _present(self, caller: str) -> Calibrated:
         return self
 
+    @property
+    def _name(self) -> str:  # type: ignore[override]
+        return "auto" if self.choice is not None else "method"
+
     def _rates(self, alpha: Any) -> Any:
         return getattr(self.choice, "alpha", 0.1) if alpha is None else alpha
-
-    def predict_new(
-        self,
-        probabilities: ArrayLike,
-        edges: ArrayLike | None = None,
-        alpha: float | Sequence[float] | None = None,
-        *,
-        ids: ArrayLike | None = None,
-        allow_empty: bool | None = None,
-        threads: int | None = None,
-        progress: Any = None,
-    ) -> Any:
-        """Return the sets, or intervals, of nodes that were not there at calibration, in the order of their rows.
-
-        They are those that a calibration on the same labels gives with the new nodes in the graph: new edges also
-        bring nodes closer that were there before. The choice of an automatic method stays the same.
-
-        Parameters
-        ----------
-        probabilities : array of shape (new nodes, classes)
-            What the model says of them; with a score of numbers, its outputs.
-        edges : array of shape (2, edges), optional
-            Their edges: 0..n−1 are the nodes that were there, n, n+1, … the new ones.
-        ids : array of integers or strings, optional
-            What the new nodes are called; by default n, n+1, …
-        alpha, allow_empty, threads, progress
-            As in `predict`.
-        """
-        from napsets.methods.new_nodes import with_new_nodes
-
-        grown = with_new_nodes(self, probabilities, edges, ids)
-        nodes = np.arange(self.num_nodes, grown.num_nodes)
-        return grown._predict(None, nodes, self._rates(alpha), allow_empty, threads, progress)
 
     def _predict(
         self,
@@ -313,38 +347,6 @@ class Calibrated(Predicts):
         ids = self.scored.ids
         named = None if ids is None else ids[prediction.nodes]
         return prediction.with_names(self.num_nodes, named, self.scored.class_names)
-
-    def verdict(self, nodes: ArrayLike | None = None, alpha: float | None = None, *, name: str | None = None) -> Any:
-        """Say what to expect of the predictions of `nodes`, what is guaranteed, and what to watch for.
-
-        Parameters
-        ----------
-        nodes, alpha
-            As in `predict`.
-        name : str, optional
-            What the method is called in the table of methods.
-        """
-        from napsets.methods.new_nodes import model_outputs
-
-        if name is None:
-            name = "auto" if self.choice is not None else "method"
-        check_kind("name", name, str, way="It is what the method is called in the table of methods.")
-        rate = check_rates(self._rates(alpha))[1][0]
-        with warnings.catch_warnings():  # what they would say is among the verdict's warnings
-            warnings.simplefilter("ignore", NapsetsWarning)
-            prediction = self._predict(nodes, None, rate, None, None, None)
-        outputs, summary = model_outputs(self), prediction.summary()
-        # Evaluation comes after methods on the road of data: it is called by name, and only here.
-        return import_module("napsets.evaluation.verdict").foresee(
-            self,
-            name,
-            alpha=rate,
-            nodes=prediction.nodes,
-            size=summary.size,
-            infinite=summary.infinite,
-            outputs=self.score.probabilities if outputs is None else outputs,
-            class_names=self.scored.class_names,
-        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the calibrated method to one file (NumPy arrays and JSON, no pickle); `napsets.load` reads it."""

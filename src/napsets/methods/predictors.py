@@ -1,4 +1,4 @@
-"""Predictors: objects that keep settings and a calibration together."""
+"""Predictors: NAPS, split conformal prediction, the automatic choice and RLCP, with their settings by name."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ from napsets.levels import Exact, Nominal
 from napsets.localisers import Balls, Everyone, Hops
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import AutoMethod
-from napsets.methods.calibrated import Calibrated
 from napsets.methods.choice import Choice, Prefer
-from napsets.methods.data import CalibrationData
 from napsets.methods.method import Method
 from napsets.methods.predictor import Predictor
-from napsets.methods.saving import Saved, read_saved, save
+from napsets.methods.saving import Saved, read_saved
 from napsets.scores import APS, learns, make_score
 
 
@@ -84,7 +82,6 @@ class NAPS(Predictor["NAPS"]):
     direction: Direction = "out"
     needs_graph: ClassVar[bool] = True
     _name: ClassVar[str] = "naps"
-    calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
 
     def _method(self) -> Method:
         localiser = Hops(self.hops, self.decay, self.pool, self.alike, self.direction)
@@ -94,16 +91,6 @@ class NAPS(Predictor["NAPS"]):
             raise InvalidInputError("`fallback` must be 'full' with an exact level, under which nothing falls back")
         self.hops, self.decay, self.pool, self.alike = localiser.hops, localiser.decay, localiser.pool, localiser.alike
         return Method(self.score, localiser, Exact() if exact else nominal, self.seed, self.allow_empty, self.by)
-
-    @classmethod
-    def _of(cls, saved: Saved) -> NAPS:
-        method = saved.calibrated.method
-        localiser: Any = method.localiser
-        fallback = method.level.fallback if isinstance(method.level, Nominal) else "full"
-        return cls(
-            localiser.hops, localiser.decay, method.score, method.seed, method.allow_empty, fallback, localiser.pool,
-            localiser.alike, isinstance(method.level, Exact), method.groups, localiser.direction,
-        )  # fmt: skip
 
     def _caveat(self) -> str | None:
         if self.hops or self.pool or self.alike or self.exact or self.fallback != "full":
@@ -142,17 +129,11 @@ class SplitConformal(Predictor["SplitConformal"]):
     allow_empty: bool = True
     by: Any = None
     _name: ClassVar[str] = "split"
-    calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
 
     def _method(self) -> Method:
         score, groups = make_score(self.score), make_groups(self.by)
         level = Exact() if learns(score) or learns(groups) else Nominal()
         return Method(score, Everyone(), level, self.seed, self.allow_empty, groups)
-
-    @classmethod
-    def _of(cls, saved: Saved) -> SplitConformal:
-        method = saved.calibrated.method
-        return cls(method.score, method.seed, method.allow_empty, method.groups)
 
     @overload
     def calibrate(
@@ -241,44 +222,23 @@ class Auto(Predictor["Auto"]):
     max_hops: int = 3
     by: Any = None
     score: Any = None
-    _name: ClassVar[str] = "auto"
-    calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
     needs_graph: ClassVar[bool] = True
-    _calibrated_with: AutoMethod | None = field(default=None, init=False, repr=False)
+    _name: ClassVar[str] = "auto"
 
     def _method(self) -> AutoMethod:
         return AutoMethod(self.alpha, self.prefer, self.seed, self.allow_empty, self.max_hops, self.by, self.score)
 
-    def fit(self, data: CalibrationData) -> Auto:
-        """Choose a method and calibrate it, with arguments that were checked; return this object."""
-        super().fit(data)
-        self._calibrated_with = self._settle()
-        return self
-
-    def calibrated(self, caller: str = "predict") -> Calibrated:
-        """Return the calibration, or say that there is none for the settings as they are now."""
-        method, before = self._settle(), self._calibrated_with
-        if self.calibrated_ is None:
-            raise NotCalibratedError(f"Auto.{caller}() needs calibrate(...) to be called first")
-        if before is not None and method != before:
-            names = [attribute.name for attribute in fields(method)]
-            raise self._changed(caller, [name for name in names if getattr(method, name) != getattr(before, name)])
-        return self.calibrated_
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was chosen, why, and the settings that it was chosen by; as in `NAPS.save`."""
-        save(self.calibrated("save"), path, kind="Auto", auto=self._calibrated_with)
-
-    def _fits(self, method: Method) -> bool:
-        return True  # any method may have been chosen
+    def _scored_otherwise(self, method: AutoMethod) -> list[str]:
+        before = self._calibrated_with
+        names = [attribute.name for attribute in fields(method)]
+        return [name for name in names if getattr(method, name) != getattr(before, name)]
 
     @classmethod
-    def _of(cls, saved: Saved) -> Auto:
+    def _from_saved(cls, saved: Saved, path: str | os.PathLike[str]) -> Auto:
         method = saved.calibrated.method
-        if saved.auto is None:  # an older file
-            return cls(seed=method.seed, allow_empty=method.allow_empty)
-        predictor = cls(**{attribute.name: getattr(saved.auto, attribute.name) for attribute in fields(saved.auto)})
-        predictor._calibrated_with = saved.auto
+        older = {"seed": method.seed, "allow_empty": method.allow_empty}  # a file that does not say more
+        predictor = cls(**(older if saved.auto is None else vars(saved.auto)))
+        predictor.calibrated_, predictor._calibrated_with = saved.calibrated, saved.auto
         return predictor
 
     @property
@@ -324,18 +284,11 @@ class RandomisedNAPS(Predictor["RandomisedNAPS"]):
     allow_empty: bool = True
     needs_graph: ClassVar[bool] = True
     _name: ClassVar[str] = "rlcp"
-    calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
 
     def _method(self) -> Method:
         localiser, score = Balls(self.min_size), make_score(self.score)
         self.min_size = localiser.min_size
         return Method(score, localiser, Exact() if learns(score) else Nominal(), self.seed, self.allow_empty)
-
-    @classmethod
-    def _of(cls, saved: Saved) -> RandomisedNAPS:
-        method = saved.calibrated.method
-        localiser: Any = method.localiser
-        return cls(localiser.min_size, method.score, method.seed, method.allow_empty)
 
 
 #: The predictors that a file can hold.
