@@ -26,8 +26,7 @@ from napsets.localisers.decay import hop_weights
 from napsets.localisers.everyone import needed_count
 from napsets.localisers.hops import Sizes, Weighting
 from napsets.methods.method import Method
-from napsets.predictions import NodeThresholds, PredictionSets
-from napsets.predictions.thresholds import members
+from napsets.predictions import NodeThresholds, PredictionSets, members
 from napsets.quantile import ROUNDING
 from napsets.scores.base import BoundRows
 

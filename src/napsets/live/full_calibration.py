@@ -24,8 +24,7 @@ from napsets.live.evidence_counts import COUNTED, AffectedEntries, EvidenceCount
 from napsets.live.score_lists import ScoreLists
 from napsets.methods.method import Method
 from napsets.methods.moves import REFERENCE_LABEL, Rows, Search
-from napsets.predictions import NodeThresholds, PredictionSets
-from napsets.predictions.thresholds import members
+from napsets.predictions import NodeThresholds, PredictionSets, members
 from napsets.scores import ByLabel, Informed
 from napsets.scores.base import BoundRows, score_rows
 from napsets.scores.evidence import label_weights, normalised

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from napsets.predictions.intervals import IntervalsSummary, PredictionIntervals
+from napsets.predictions.intervals import PredictionIntervals
 from napsets.predictions.prediction import Per, Prediction
-from napsets.predictions.sets import PredictionSets, SetsSummary
-from napsets.predictions.summary import Summary
-from napsets.predictions.thresholds import NodeThresholds, members
+from napsets.predictions.sets import NodeThresholds, PredictionSets, members
+from napsets.predictions.summary import IntervalsSummary, SetsSummary, Summary
 
 if TYPE_CHECKING:
 

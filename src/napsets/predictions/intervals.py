@@ -24,39 +24,7 @@ from napsets.checks.arguments import (
 from napsets.checks.values import check_size
 from napsets.errors import InvalidInputError, imported
 from napsets.predictions.prediction import Prediction
-from napsets.predictions.summary import Summary
-
-
-@dataclass(frozen=True)
-class IntervalsSummary(Summary):
-    """Intervals in numbers; the summaries of two parts of the same work add up (``+``).
-
-    Attributes
-    ----------
-    nodes : int
-        Number of intervals.
-    finite : int
-        Intervals of finite width, and the sum of their widths.
-    total_width : float
-        The sum of the finite widths.
-    infinite, unreached : int
-        As in `SetsSummary`.
-    """
-
-    nodes: int = 0
-    finite: int = 0
-    total_width: float = 0.0
-    infinite: int = 0
-    unreached: int = 0
-
-    @property
-    def size(self) -> float:
-        """The average width of the finite intervals; NaN where there is none."""
-        return self.total_width / self.finite if self.finite else math.nan
-
-    def row(self) -> dict[str, Any]:
-        """Return the numbers by name, for JSON."""
-        return {"nodes": self.nodes, "mean_width": self.size if self.finite else math.inf, "infinite": self.infinite}
+from napsets.predictions.summary import IntervalsSummary
 
 
 @dataclass(frozen=True, eq=False, repr=False)

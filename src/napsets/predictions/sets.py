@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
@@ -16,7 +15,6 @@ from napsets.checks.arguments import (
     BoolArray,
     FloatArray,
     IntArray,
-    Sealed,
     as_array,
     check_integers,
     check_labels,
@@ -28,83 +26,37 @@ from napsets.checks.frames import label_numbers
 from napsets.checks.values import check_names
 from napsets.errors import InvalidInputError, imported
 from napsets.predictions.prediction import Prediction
-from napsets.predictions.summary import Summary
-from napsets.predictions.thresholds import NodeThresholds, members
+from napsets.predictions.summary import SetsSummary
 
 
 @dataclass(frozen=True, eq=False)
-class SetsSummary(Sealed, Summary):
-    """Sets in numbers; the summaries of two pieces of the same work add up (``+``).
+class NodeThresholds:
+    """The thresholds of some nodes at one error rate, and what they rest on."""
 
-    Attributes
-    ----------
-    size_counts : numpy.ndarray
-        How many sets have 0, 1, …, classes labels.
-    infinite : int
-        Nodes with too little support: their threshold is +∞, and their set is full.
-    unreached : int
-        Nodes whose threshold rests on no calibration node at all.
-    capped : int
-        Neighbourhoods that `max_neighbourhood` has cut, on Spark.
-    """
-
-    size_counts: IntArray
-    infinite: int
-    unreached: int
-    capped: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size_counts", frozen(self.size_counts))
+    alpha: float  #: The error rate.
+    values: FloatArray  #: τ of each node. Where groups of labels have thresholds of their own, the smallest of them.
+    #: How many calibration nodes each threshold rests on, and (Σw)²/Σw² of their weights.
+    support: IntArray
+    effective_size: FloatArray
+    level: float | None = None  #: The level at which an exact method took its thresholds.
+    allow_empty: bool = True  #: Whether a set may be empty; otherwise it gets the label with the smallest score.
+    by_group: FloatArray | None = None  #: Thresholds of groups of labels, shape (nodes, groups).
+    label_groups: IntArray | None = None  #: Which of these groups each label is in.
 
     @property
-    def nodes(self) -> int:
-        """Number of sets."""
-        return int(self.size_counts.sum())
+    def by_label(self) -> FloatArray | None:
+        """Thresholds of shape (nodes, labels), where labels have their own."""
+        return None if self.by_group is None else self.by_group[:, self.label_groups]
 
-    @property
-    def num_classes(self) -> int:
-        """Number of classes."""
-        return self.size_counts.size - 1
-
-    @property
-    def mean_size(self) -> float:
-        """Average number of labels in a set; NaN where there is none."""
-        labels = float(self.size_counts @ np.arange(self.size_counts.size))
-        return labels / self.nodes if self.nodes else math.nan
-
-    @property
-    def size(self) -> float:
-        """Average number of labels in a set."""
-        return self.mean_size
-
-    @property
-    def empty(self) -> int:
-        """Sets without any label."""
-        return int(self.size_counts[0])
-
-    @property
-    def singletons(self) -> int:
-        """Sets of one label."""
-        return int(self.size_counts[1:2].sum())
-
-    @property
-    def full(self) -> int:
-        """Sets with every label."""
-        return int(self.size_counts[-1])
-
-    def row(self) -> dict[str, Any]:
-        """Return the numbers by name, for JSON."""
-        nodes = max(self.nodes, 1)
-        return {
-            "nodes": self.nodes,
-            "classes": self.num_classes,
-            "mean_size": self.mean_size,
-            "empty_rate": self.empty / nodes,
-            "singleton_rate": self.singletons / nodes,
-            "full_rate": self.full / nodes,
-            "infinite": self.infinite,
-            "unreached": self.unreached,
-        }
+    def __getitem__(self, rows: slice) -> NodeThresholds:
+        """Return those of some of the nodes."""
+        return replace(
+            self,
+            values=self.values[rows],
+            support=self.support[rows],
+            effective_size=self.effective_size[rows],
+            by_group=None if self.by_group is None else self.by_group[rows],
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -372,3 +324,15 @@ class PredictionSets(Prediction):
             f"{self.thresholds[row]:.4f}" if np.isfinite(self.thresholds[row]) else "∞",
             f"{self.support[row]:,}",
         )
+
+
+def members(score_matrix: FloatArray, thresholds: FloatArray, *, top_labels: IntArray | None = None) -> BoolArray:
+    """Return which labels belong to which set: S(x, y) ≤ τ, and where that leaves none, the top label if given.
+
+    Thresholds have the shape (nodes,), or (nodes, labels) where each label has its own.
+    """
+    member: BoolArray = score_matrix <= (thresholds[:, None] if thresholds.ndim == 1 else thresholds)
+    if top_labels is not None:
+        empty = np.flatnonzero(~member.any(axis=1))
+        member[empty, top_labels[empty]] = True
+    return member
