@@ -22,8 +22,7 @@ from napsets.checks.arguments import (
     sealed,
 )
 from napsets.checks.compressed import WeightsAre, WeightsMean, check_compressed, id_dtype
-from napsets.checks.names import choose
-from napsets.checks.values import check_count, check_flag, check_threads
+from napsets.checks.values import check_count, check_flag, check_threads, choose
 from napsets.edges import EdgeList, compress, undirected_too, way_to_graph
 from napsets.errors import InvalidInputError
 

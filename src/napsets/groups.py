@@ -32,8 +32,7 @@ from napsets.checks.arguments import (
     check_known,
     frozen,
 )
-from napsets.checks.names import Registry, choose
-from napsets.checks.values import check_count, check_number, check_seed, shown
+from napsets.checks.values import Registry, check_count, check_number, check_seed, choose, shown
 from napsets.errors import InvalidInputError, imported
 from napsets.graph import Graph
 from napsets.localisers.base import Reference, check_reference

@@ -30,8 +30,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray, Sealed
-from napsets.checks.names import Registry
-from napsets.checks.values import check_share, plain, shown
+from napsets.checks.values import Registry, check_share, plain, shown
 from napsets.errors import InvalidInputError
 from napsets.localisers.base import Cut, LocalThresholds, Reference
 from napsets.localisers.everyone import Everyone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from napsets.checks.names import Registry, choose
+from napsets.checks.values import Registry, choose
 from napsets.errors import InvalidInputError
 
 OPTIONS = {"uniform": 1, "geometric": 2}

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_integers, sealed
-from napsets.checks.names import choose
-from napsets.checks.values import shown
+from napsets.checks.values import choose, shown
 from napsets.errors import InvalidInputError, warn
 
 #: The meanings of edge weights: the length of an edge, or its strength, which gives the length 1 / strength.

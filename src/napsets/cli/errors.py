@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from napsets.checks.names import choose
+from napsets.checks.values import choose
 from napsets.cli._output import Output, table, wrong_use
 
 EXAMPLES = ["napsets errors", "napsets errors alpha"]

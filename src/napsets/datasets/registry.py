@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.checks.names import choose
-from napsets.checks.values import check_flag, check_path, check_seed
+from napsets.checks.values import check_flag, check_path, check_seed, choose
 from napsets.datasets.amazon import amazon_computers
 from napsets.datasets.dataset import NodeDataset, random_split
 from napsets.datasets.files import flickr, reddit2

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, Sealed
-from napsets.checks.names import choose
 from napsets.checks.text import percent
+from napsets.checks.values import choose
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import check_prediction, mean
 from napsets.groups import group_names

@@ -7,8 +7,7 @@ from typing import Literal
 import numpy as np
 
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array
-from napsets.checks.names import choose
-from napsets.checks.values import check_count, check_share
+from napsets.checks.values import check_count, check_share, choose
 from napsets.errors import InvalidInputError
 from napsets.quantile import ROUNDING
 

@@ -29,8 +29,7 @@ from napsets.checks.arguments import (
     sealed,
 )
 from napsets.checks.frames import find_rows
-from napsets.checks.names import choose
-from napsets.checks.values import check_names, check_path, check_settings, shown
+from napsets.checks.values import check_names, check_path, check_settings, choose, shown
 from napsets.errors import InvalidInputError, arrow
 from napsets.files.cells import whole_columns
 from napsets.files.formats import about_fault, open_table

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from napsets.checks.compressed import WeightsAre, check_weights_are
-from napsets.checks.names import choose
+from napsets.checks.values import choose
 from napsets.errors import InvalidInputError
 
 Format = Literal["parquet", "csv", "jsonl", "npz"]

@@ -14,8 +14,7 @@ import torch
 from torch import nn
 
 from napsets.checks.arguments import ArrayLike, as_array, check_index, check_integers, count_trained
-from napsets.checks.names import choose
-from napsets.checks.values import check_alpha, check_kind
+from napsets.checks.values import check_alpha, check_kind, choose
 from napsets.errors import InvalidInputError, warn
 from napsets.gnn.trainer import evaluating
 from napsets.graph import Graph

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
-from napsets.checks.names import choose
+from napsets.checks.values import choose
 from napsets.errors import InvalidInputError
 
 SAMPLERS = ("neighbours", "shadow", "full", "auto")

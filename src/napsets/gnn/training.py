@@ -14,8 +14,7 @@ import torch
 from torch import nn
 
 from napsets.checks.arguments import FloatArray, IntArray, Sealed
-from napsets.checks.names import choose
-from napsets.checks.values import check_count, check_progress, check_seed
+from napsets.checks.values import check_count, check_progress, check_seed, choose
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import InvalidInputError
 from napsets.files.predictions import NodePredictions

@@ -29,8 +29,7 @@ from napsets.checks.arguments import (
     frozen,
     sealed,
 )
-from napsets.checks.names import Registry, choose
-from napsets.checks.values import check_count, check_kind, check_list, shown
+from napsets.checks.values import Registry, check_count, check_kind, check_list, choose, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, Graph, check_graph
 from napsets.kernels import endings

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import ArrayLike, FloatArray, as_array
-from napsets.checks.names import choose
-from napsets.checks.values import check_hops, shown
+from napsets.checks.values import check_hops, choose, shown
 from napsets.errors import InvalidInputError
 from napsets.kernels.layout import FEW_HOPS
 from napsets.quantile import LARGEST_WEIGHT

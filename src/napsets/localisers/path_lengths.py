@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray, check_node, check_numbers
-from napsets.checks.names import choose
-from napsets.checks.values import check_number, check_progress, check_threads, shown
+from napsets.checks.values import check_number, check_progress, check_threads, choose, shown
 from napsets.errors import InvalidInputError, warn
 from napsets.graph import Direction, check_direction
 from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, check_cuts, with_graph

@@ -26,8 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from napsets.checks.arguments import FloatArray
-from napsets.checks.names import choose
-from napsets.checks.values import check_alpha, check_count, check_flag, check_seed
+from napsets.checks.values import check_alpha, check_count, check_flag, check_seed, choose
 from napsets.errors import InvalidInputError
 from napsets.groups import describe_groups, make_groups, rebuild_groups
 from napsets.levels import Exact, Full, Nominal, fewest_ranks, rank_place

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, fields
 from operator import is_
 from typing import Any, TypeVar
 
-from napsets.checks.names import choose
-from napsets.checks.values import shown
+from napsets.checks.values import choose, shown
 from napsets.errors import FileFormatError, InvalidInputError, NotCalibratedError
 from napsets.levels import Exact
 from napsets.methods.auto import AutoMethod

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray, as_column, check_index, check_integers, check_scores
-from napsets.checks.names import choose
-from napsets.checks.values import check_flag, shown
+from napsets.checks.values import check_flag, choose, shown
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.npz_format import is_nested_beyond, read_archive, write_archive
 from napsets.graph import Graph

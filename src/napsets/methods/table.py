@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-from napsets.checks.names import Registry, choose
-from napsets.checks.values import check_kind
+from napsets.checks.values import Registry, check_kind, choose
 from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, make_groups
 from napsets.levels import LEVELS, Exact, Full, Nominal
 from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths

@@ -30,9 +30,8 @@ from napsets.checks.arguments import (
     sealed,
 )
 from napsets.checks.frames import find_rows, index_of
-from napsets.checks.names import choose
 from napsets.checks.text import html_table
-from napsets.checks.values import check_alpha, check_count, check_list, plain, shown
+from napsets.checks.values import check_alpha, check_count, check_list, choose, plain, shown
 from napsets.errors import InvalidInputError, imported
 from napsets.predictions.summary import Summary
 

@@ -30,8 +30,7 @@ from napsets.checks.arguments import (
     check_scores,
     frozen,
 )
-from napsets.checks.names import Registry, choose
-from napsets.checks.values import check_kind, shown
+from napsets.checks.values import Registry, check_kind, choose, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph
 from napsets.predictions import NodeThresholds, Prediction, PredictionSets

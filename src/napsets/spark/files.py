@@ -19,8 +19,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from napsets.checks.names import choose
-from napsets.checks.values import check_progress
+from napsets.checks.values import check_progress, choose
 from napsets.errors import FileFormatError
 from napsets.files.formats import SIDECAR, open_table
 from napsets.files.ids import CANONICAL_INTEGER

@@ -13,8 +13,7 @@ import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from napsets.checks.names import choose
-from napsets.checks.values import check_alpha, check_count, check_flag, check_progress
+from napsets.checks.values import check_alpha, check_count, check_flag, check_progress, choose
 from napsets.errors import InvalidInputError, warn
 from napsets.files.reading import LabelsAre
 from napsets.graph import Direction

@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray
-from napsets.checks.names import choose
 from napsets.checks.text import percent
+from napsets.checks.values import choose
 from napsets.datasets import DATASETS, NodeDataset, load
 from napsets.datasets.amazon import round_rows
 from napsets.datasets.registry import COLLECTION, file_name

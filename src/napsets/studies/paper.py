@@ -8,7 +8,7 @@ from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from napsets.checks.names import choose
+from napsets.checks.values import choose
 from napsets.studies.block_model import BlockCell, BlockGrid, block_figures, block_paragraph, block_tables
 from napsets.studies.coverage import INFERENCES, MODELS, PROTOCOLS, CoverageCell, DatasetCell
 from napsets.studies.paper_tables import ablation, ablation_figure, accuracy, claims_table, metric, paragraph, table1

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray, sealed
-from napsets.checks.names import choose
+from napsets.checks.values import choose
 from napsets.datasets import NodeDataset, dcsbm_graph, load, random_split
 from napsets.datasets.files import RAW_FILES
 from napsets.errors import InvalidInputError

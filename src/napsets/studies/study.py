@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from napsets.checks.names import choose
-from napsets.checks.values import check_alpha
+from napsets.checks.values import check_alpha, choose
 from napsets.datasets import NodeDataset
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.predictions import NodePredictions

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from napsets.checks.arguments import FloatArray
-from napsets.checks.names import choose
+from napsets.checks.values import choose
 from napsets.errors import imported
 from napsets.files.places import replacing
 from napsets.studies.study import Page
