@@ -297,15 +297,19 @@ class Graph:
         direction : {"out", "in", "both"}
             Along the edges (this graph), against them (`reverse`), or `both_ways`; the same in an undirected graph.
         """
-        check_direction(direction)
-        return self if direction == "out" else self.reverse if direction == "in" else self.both_ways
+        if direction == "out":
+            return self
+        return self.reverse if check_direction(direction) == "in" else self.both_ways
 
     def neighbour_sums(self, values: npt.NDArray[Any], *, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return the sum of the neighbours' rows of `values`, shape (nodes, width); the same on any threads."""
+        return self._neighbour_sums(check_table("values", values, self.num_nodes), check_threads(threads))
+
+    def _neighbour_sums(self, values: npt.NDArray[np.float64], threads: int | None = None) -> npt.NDArray[np.float64]:
+        """Do the same with numbers that are known to be such; nothing is checked."""
         from napsets.kernels.csr import neighbour_sums
 
-        rows = check_table("values", values, self.num_nodes)
-        return neighbour_sums(self.indptr, self.indices, rows, check_threads(threads))
+        return neighbour_sums(self.indptr, self.indices, values, threads)
 
     def neighbour_labels(self, labels: IntArray, num_classes: int) -> npt.NDArray[np.float64]:
         """Return how many neighbours of each node have each label, shape (nodes, classes); −1 counts for none."""

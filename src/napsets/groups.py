@@ -27,15 +27,13 @@ from napsets.checks.arguments import (
     IntArray,
     Sealed,
     as_column,
-    check_index,
     check_integers,
-    check_known,
     frozen,
 )
 from napsets.checks.values import Registry, check_count, check_number, check_seed, choose, shown
 from napsets.errors import InvalidInputError, imported
 from napsets.graph import Graph
-from napsets.localisers.base import Reference, check_reference
+from napsets.localisers.base import Reference
 
 #: Groupings by the name that settings, files and the command line call them by.
 GROUPS: Registry[Any] = Registry("GROUPS")
@@ -74,8 +72,7 @@ class Grouping(Sealed):
 
     def of_labelled(self, nodes: IntArray, labels: IntArray) -> IntArray:
         """Return the groups of nodes whose labels are known."""
-        which, name = (labels, "labels") if self.of == "label" else (nodes, "nodes")
-        groups: IntArray = self.groups[check_index(name, which, self.groups.size, quiet=True)]
+        groups: IntArray = self.groups[labels if self.of == "label" else nodes]
         return groups
 
 
@@ -97,7 +94,7 @@ class ByClass:
 
     def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
         """Return a group for each label."""
-        return Grouping("label", np.arange(_checked(reference, labels, num_classes)[1]))
+        return Grouping("label", np.arange(num_classes))
 
 
 @GROUPS.add("clusters")
@@ -132,7 +129,6 @@ class Clustered:
 
     def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
         """Return the cluster of each label; −1 for those that are too rare."""
-        labels, num_classes = _checked(reference, labels, num_classes)
         counts = np.bincount(labels, minlength=num_classes)
         often = np.flatnonzero(counts >= _FEWEST_OF_A_CLASS)
         groups = np.full(num_classes, -1, dtype=np.int64)
@@ -171,7 +167,7 @@ class ByGroup:
 
     def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
         """Return the group of each node, numbered in ascending order of what they are called."""
-        if self.groups.size != check_reference(reference).num_nodes:
+        if self.groups.size != reference.num_nodes:
             raise InvalidInputError(
                 f"`groups` must have one entry per node, {reference.num_nodes}; got {self.groups.size}"
             )
@@ -312,17 +308,10 @@ def by_quantiles(values: npt.NDArray[np.generic], bins: int, chosen: IntArray | 
     return groups
 
 
-def _checked(reference: Reference, labels: ArrayLike, num_classes: int) -> tuple[IntArray, int]:
-    """Return the label of each reference node, none of them unknown, and how many classes there are."""
-    classes = check_count("num_classes", num_classes, maximum=2**31 - 1)
-    return check_known(labels, size=check_reference(reference).nodes.size, num_classes=classes), classes
-
-
 def _graph_of(reference: Reference, what: str) -> Graph:
-    graph = check_reference(reference).graph
-    if graph is None:
+    if reference.graph is None:
         raise InvalidInputError(f"`graph` must be given to group nodes by their {what}; got None")
-    return graph
+    return reference.graph
 
 
 #: A class is clustered by its scores from this many reference nodes on.

@@ -80,7 +80,7 @@ def split_hashes(ids: ArrayLike) -> UInt64Array:
 def split_seed(seed: int, total: int) -> int:
     """Return the seed of the order of a split, from the user's and the sum, modulo 2⁶⁴, of `split_hashes`."""
     with np.errstate(over="ignore"):
-        bits = np.uint64(check_seed(seed)) ^ _SPLIT ^ np.uint64(total % (1 << 64))
+        bits = np.uint64(seed) ^ _SPLIT ^ np.uint64(total % (1 << 64))
         return int(_finalise(np.atleast_1d(bits))[0])
 
 

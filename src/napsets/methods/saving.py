@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray, as_column, check_index, check_integers, check_scores
 from napsets.checks.values import check_flag, choose, shown
@@ -14,7 +15,7 @@ from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.npz_format import is_nested_beyond, read_archive, write_archive
 from napsets.graph import Graph
 from napsets.groups import ByGroup, Grouping
-from napsets.levels import Full, Level
+from napsets.levels import Full
 from napsets.localisers import PathLengths, Reference, Weights
 from napsets.localisers.path_lengths import LENGTH_DECAYS
 from napsets.methods.auto import AutoMethod
@@ -236,14 +237,15 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
             f"`calibration` must hold {wanted} of {nodes.size + held_out.size} labelled nodes at the level of the "
             f"file; it holds {nodes.size}"
         )
-    labels = arrays["labels"] if getattr(method.localiser, "by_label", False) else None
+    names, by_label = _names(header, arrays, bound), getattr(method.localiser, "by_label", False)
+    if method.groups is not None or by_label:
+        taught = isinstance(method.level, Full)  # by scores that use no held-out labels
+        names["labels"] = _labels("labels", arrays, method.score, bound, nodes, None if taught else scores)
+        names["level_labels"] = _labels("apart_labels", arrays, method.score, bound, held_out, held_out_scores)
+    labels = names["labels"] if by_label else None
     reference = Reference(nodes, scores, size, graph, bound.probabilities, u, labels)
     local = method.localiser.fit(reference)
-    scored = Scored(
-        method.score, method.seed, u, bound, reference, held_out, held_out_scores, **_names(header, arrays, bound)
-    )
-    if method.groups is not None or labels is not None:
-        scored = _with_labels(scored, arrays, method.level)
+    scored = Scored(method.score, method.seed, u, bound, reference, held_out, held_out_scores, **names)
     if method.groups is not None:
         if "ranks" in arrays or not held_out.size:
             ranks = check_scores("ranks", arrays.get("ranks", np.empty(0)), size=held_out.size)
@@ -292,25 +294,19 @@ def _names(header: dict[str, Any], arrays: dict[str, Any], bound: BoundScore) ->
     return names
 
 
-def _with_labels(scored: Scored, arrays: dict[str, Any], level: Level) -> Scored:
-    """Add the labels of the labelled nodes, which must be those that have the scores of the file."""
-    truth: dict[str, Any] = {}
-    prediction = prediction_type(scored.score)
-    for field_name, name, nodes, scores in (
-        ("labels", "labels", scored.reference.nodes, scored.reference.scores),
-        ("level_labels", "apart_labels", scored.level_nodes, scored.level_scores),
-    ):
-        rows: Any = scored.bound.probabilities[nodes] if scored.bound.num_labels else np.empty((nodes.size, 1))
-        labels = prediction.check_truth(arrays[name], rows)
-        unknown = ~prediction.known(labels)
-        if unknown.any():
-            raise InvalidInputError(f"`{name}` must be known; entry {int(unknown.argmax())} is not")
-        taught = field_name == "labels" and isinstance(level, Full)  # by scores that use no held-out labels
-        any_label = taught or not nodes.size
-        if not any_label and not np.allclose(scored.bound.at(nodes, labels), scores, rtol=0, atol=_ROUNDING):
-            raise InvalidInputError(f"`{name}` must be those that the nodes were scored at")
-        truth[field_name] = labels
-    return replace(scored, **truth)
+def _labels(
+    name: str, arrays: dict[str, Any], score: Any, bound: BoundScore, nodes: IntArray, scores: FloatArray | None
+) -> npt.NDArray[Any]:
+    """Return the labels of labelled nodes, which must be those that have the scores of the file, if it has them."""
+    prediction = prediction_type(score)
+    rows: Any = bound.probabilities[nodes] if bound.num_labels else np.empty((nodes.size, 1))
+    labels = prediction.check_truth(arrays[name], rows)
+    unknown = ~prediction.known(labels)
+    if unknown.any():
+        raise InvalidInputError(f"`{name}` must be known; entry {int(unknown.argmax())} is not")
+    if scores is not None and nodes.size and not np.allclose(bound.at(nodes, labels), scores, rtol=0, atol=_ROUNDING):
+        raise InvalidInputError(f"`{name}` must be those that the nodes were scored at")
+    return labels
 
 
 def _grouping(header: dict[str, Any], arrays: dict[str, Any], num_nodes: int, num_classes: int) -> Grouping:

@@ -143,7 +143,7 @@ class Evidence:
 
     def _passed_on(self, near: FloatArray, labelled: Labelled, parts: FloatArray) -> FloatArray:
         """Return what neighbours pass on of the labels around them, a node's own left out."""
-        passed = self.graph.neighbour_sums(parts[:, None] * near)
+        passed = self.graph._neighbour_sums(parts[:, None] * near)
         # What a node's own label comes back as, over each neighbour that has an edge back to it.
         passed[labelled.nodes, labelled.labels] -= sums_over_way_back(self.graph, parts)[labelled.nodes]
         return passed
@@ -173,7 +173,7 @@ class Evidence:
         now[self.reference.nodes, self.reference.labels + classes * half] = 1.0
         total = np.zeros_like(now)
         for step in range(_WALK):
-            now = self.graph.neighbour_means(now)
+            now = self.graph._neighbour_sums(now) / np.maximum(self.degrees, 1)[:, None]
             total += _WORTH ** (step + 1) * now
         met: FloatArray = total[:, :classes] + total[:, classes:]
         for which in (0, 1):
@@ -345,7 +345,7 @@ def normalised(weights: FloatArray) -> FloatArray:
 def sums_over_way_back(graph: Graph, values: FloatArray) -> FloatArray:
     """Return, for each node, the sum of the values of its neighbours that have it as a neighbour too."""
     if not graph.directed:
-        sums: FloatArray = graph.neighbour_sums(values[:, None])[:, 0]
+        sums: FloatArray = graph._neighbour_sums(values[:, None])[:, 0]
         return sums
     one_way = graph.to_scipy()
     both: FloatArray = one_way.multiply(one_way.T).tocsr() @ values
