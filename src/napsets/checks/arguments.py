@@ -94,7 +94,7 @@ def as_array(name: str, value: object) -> npt.NDArray[Any]:
     """Convert lists, NumPy arrays, torch tensors (of any device, with or without gradient) and similar objects."""
     if hasattr(value, "toarray"):
         raise InvalidInputError(f"`{name}` must be a dense array; got {type(value).__name__}: pass its .toarray()")
-    array = as_column(name, value)
+    array = value if type(value) is np.ndarray else as_column(name, value)
     if array.dtype == object:
         for item in array.flat:
             if isinstance(item, int) and not isinstance(item, bool):  # it would not be an object if it had fitted

@@ -166,7 +166,7 @@ class CalibrationData:
             frozen(rows),
             frozen(y),
             known,
-            frozen(names),
+            names,
             check_class_names(class_names, classes, score),
             prediction,
             count_trained(mask, known, rows.shape[0]),
@@ -277,7 +277,7 @@ def _known_nodes(calibration: ArrayLike, known: npt.NDArray[np.bool_], what: str
 
 def _node_ids(ids: ArrayLike | None, size: int) -> npt.NDArray[Any]:
     """Return what the nodes are called: their numbers by default."""
-    names = np.arange(size) if ids is None else as_column("ids", ids)
+    names = sealed(np.arange(size)) if ids is None else frozen(as_column("ids", ids))
     if names.shape != (size,):
         raise InvalidInputError(f"`ids` must have one entry per node, {size}; got shape {names.shape}")
     return names
