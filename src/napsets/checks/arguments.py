@@ -59,8 +59,8 @@ class Sealed:
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
-            if isinstance(value, np.ndarray) and value.flags.writeable:
-                sealed(value)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return type(self), tuple(getattr(self, field.name) for field in fields(self) if field.init)  # type: ignore[arg-type]
