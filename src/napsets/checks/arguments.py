@@ -36,7 +36,11 @@ def frozen(array: Array) -> Array:
     while isinstance(memory, np.ndarray) and not memory.flags.writeable:
         memory = memory.base
     closed = memory is None or isinstance(memory, bytes) or (isinstance(memory, memoryview) and memory.readonly)
-    return array if closed else sealed(array.copy())
+    if closed:
+        return array
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
 
 
 def sealed(array: Array) -> Array:

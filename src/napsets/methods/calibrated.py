@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, ClassVar, Literal, TypeVar, overload
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def smoothing(wanted: Wanted) -> bool | None:
 class Predicts:
     """What has a calibration to predict with."""
 
-    _name: str  #: what the method is called in the table of methods
+    _name: ClassVar[str] = ""  #: what the method is called in the table of methods, where it has one name
 
     @abstractmethod
     def _present(self, caller: str) -> Calibrated:
@@ -174,7 +174,8 @@ class Predicts:
         from napsets.methods.new_nodes import model_outputs
 
         calibrated = self._present("verdict")
-        name = self._name if name is None else name
+        if name is None:
+            name = self._name or ("auto" if calibrated.choice is not None else "method")
         check_kind("name", name, str, way="It is what the method is called in the table of methods.")
         rate = check_rates(self._rates(alpha))[1][0]
         with warnings.catch_warnings():  # what they would say is among the verdict's warnings
@@ -269,10 +270,6 @@ class Calibrated(Predicts):
 
     def _present(self, caller: str) -> Calibrated:
         return self
-
-    @property
-    def _name(self) -> str:  # type: ignore[override]
-        return "auto" if self.choice is not None else "method"
 
     def _rates(self, alpha: Any) -> Any:
         return getattr(self.choice, "alpha", 0.1) if alpha is None else alpha

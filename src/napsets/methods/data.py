@@ -78,7 +78,7 @@ class Scored(Sealed):
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationData:
+class CalibrationData(Sealed):
     """The arguments of a calibration, checked once for all methods that use them."""
 
     graph: Graph | None  #: the graph whose neighbourhoods count
@@ -214,7 +214,7 @@ class CalibrationData:
         At a full `level` the held-out labels are evidence too. What an informed score `learned` from other reference
         labels may be passed, and the uniform numbers `u` if they are not to be drawn from the ids.
         """
-        u = sealed(node_uniforms(self.ids, seed)) if u is None else u
+        u = node_uniforms(self.ids, seed) if u is None else u
         known, held = (Labelled(nodes, self.truth[nodes]) for nodes in (reference, held_out))
         if _uses_held_out(score, level) or learned is not None:
             bag = held if _uses_held_out(score, level) else None
@@ -263,7 +263,7 @@ def check_class_names(names: Sequence[str] | None, classes: int, score: Any = No
 def _known_nodes(calibration: ArrayLike, known: npt.NDArray[np.bool_], what: str) -> IntArray:
     """Return the nodes to calibrate on, all of which must be known."""
     # In ascending order, so that no last digit depends on the order in which they came.
-    nodes = sealed(np.sort(check_index("calibration", calibration, known.size, unique=True)))
+    nodes = np.sort(check_index("calibration", calibration, known.size, unique=True))
     if nodes.size == 0:
         raise InvalidInputError("`calibration` must hold at least one node; it is empty")
     unknown = ~known[nodes]
@@ -277,7 +277,7 @@ def _known_nodes(calibration: ArrayLike, known: npt.NDArray[np.bool_], what: str
 
 def _node_ids(ids: ArrayLike | None, size: int) -> npt.NDArray[Any]:
     """Return what the nodes are called: their numbers by default."""
-    names = sealed(np.arange(size)) if ids is None else frozen(as_column("ids", ids))
+    names = np.arange(size) if ids is None else frozen(as_column("ids", ids))
     if names.shape != (size,):
         raise InvalidInputError(f"`ids` must have one entry per node, {size}; got shape {names.shape}")
     return names

@@ -27,7 +27,6 @@ from napsets.checks.arguments import (
     check_index,
     check_integers,
     frozen,
-    sealed,
 )
 from napsets.checks.frames import find_rows, index_of
 from napsets.checks.text import html_table
@@ -213,8 +212,8 @@ class Prediction(Sealed, ABC):
             value = values.get(attribute.name, attribute.default)
             if value is MISSING:
                 raise TypeError(f"{cls.__name__} needs {attribute.name}")
-            if isinstance(value, np.ndarray) and value.flags.writeable:
-                sealed(value)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
             prediction.__dict__[attribute.name] = value
         return prediction
 
