@@ -12,7 +12,6 @@ import napsets as ns
 from napsets.datasets.registry import read_collected
 from napsets.studies import STUDIES, Laboratory, RowStore
 from napsets.studies.drift import STRATEGIES, Arrivals, DriftCell, follow, train_softmax
-from napsets.studies.drift_page import page_text, tables
 from worlds import guess
 
 ROOT = Path(__file__).parents[2]
@@ -124,12 +123,13 @@ def test_steering_brings_the_average_back_and_evens_it_out(rows, graph):
 
 
 def test_the_page_says_what_the_rows_say(rows):
-    text = page_text(rows)
+    text = STUDY.text(rows)
     static = chosen(rows, "spack", "static")
     assert f"| spack | static | {static['coverage']:.3f} | {static['worst_window']:.3f} |" in text
     assert all(f"- `{name}`: " in text for name in STRATEGIES)
-    assert "napsets reproduce drift" in page_text([])
-    assert len({table.name for table in tables(rows)}) == len(tables(rows))
+    assert "napsets reproduce drift" in STUDY.text([])
+    tables = STUDY.tables(rows)
+    assert len({table.name for table in tables}) == len(tables)
 
 
 def write_graph(folder, name="my_graph", **changes):

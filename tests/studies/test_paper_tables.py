@@ -6,14 +6,14 @@ import csv
 import io
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from napsets.levels import hits_law
 from napsets.quantile import weighted_quantile
-from napsets.studies import METHODS, MODELS, QUICK, CoverageCell, RowStore
-from napsets.studies.paper import figures_of, sentences_of, tables_of
+from napsets.studies import METHODS, MODELS, QUICK, STUDIES, CoverageCell, RowStore
 from napsets.studies.paper_tables import claims_table, judge, median_band, paragraph
 from napsets.studies.protocols import CORRECTED, PAPER_DATASETS, PRINTED, printed
 from napsets.studies.tables import FORMATS, Spread, Table, write_figures, write_tables
@@ -23,6 +23,13 @@ from .conftest import drawn_coverage_law
 SCOPE = replace(QUICK, seeds=(0, 1, 2), datasets=("amazon-computers",), models=("shadow-sage",))
 SCOPE = replace(SCOPE, ablation_model="shadow-sage", ablation_hops=(2,))
 METRICS = {"coverage": 0.90, "mean_size": 1.5, "size_given_coverage": 1.6, "sscv": 0.06, "pccv": 0.05}
+
+
+def shown(target, store):
+    """What the rows say of a target, and its tables even where they are empty."""
+    study = STUDIES[target]
+    rows = study.rows(store, SCOPE)
+    return SimpleNamespace(tables=study.tables(rows), figures=study.figures(rows), sentences=study.sentences(rows))
 
 
 def row(method, seed, protocol="strict", **measured):
@@ -79,7 +86,7 @@ def test_one_seed_has_no_spread():
 def test_both_protocols_stand_beside_the_printed_number_with_the_differences(rows, tmp_path):
     store = RowStore(tmp_path)
     store.append("coverage", rows)
-    tables = {table.name: table for table in tables_of("all", store, SCOPE)}
+    tables = {table.name: table for table in shown("all", store).tables}
     size = tables["table2-mean-size"]
     assert list(size.columns) == [
         "Dataset", "Model", "Method", "strict", "as-published", "Printed", "Δ strict", "Δ as-published",
@@ -94,7 +101,7 @@ def test_both_protocols_stand_beside_the_printed_number_with_the_differences(row
 
 
 def test_datasets_that_are_not_there_are_listed_with_how_to_get_them(tmp_path):
-    (table,) = tables_of("table1", RowStore(tmp_path), SCOPE)
+    (table,) = shown("table1", RowStore(tmp_path)).tables
     absent = [line[0] for line in table.rows if line[1] == "not available"]
     assert absent == ["Reddit2", "Flickr", "Amazon"]  # there are no rows at all
     assert "--root DIR" in table.markdown()
@@ -126,18 +133,18 @@ def test_rows_measured_in_another_way_do_not_mix_in(rows, tmp_path):
     store = RowStore(tmp_path)
     other = CoverageCell("amazon-computers", "shadow-sage", 0, "strict", "NAPS", 2, repetitions=100)
     store.append("coverage", [*rows, {**rows[0], **other.row(), "mean_size": 99.0}])
-    tables = {table.name: table for table in tables_of("table2", store, SCOPE)}
+    tables = {table.name: table for table in shown("table2", store).tables}
     assert max(line[3].mean for line in tables["table2-mean-size"].rows) < 2
 
 
 def test_files_are_written_for_every_table_and_figure(rows, tmp_path):
     store = RowStore(tmp_path / "rows")
     store.append("coverage", rows)
-    tables = tables_of("table2", store, SCOPE)
+    tables = shown("table2", store).tables
     files = write_tables(tables, tmp_path / "out", FORMATS)
     assert len(files) == len(tables) * 3 == 12
     assert all(file.stat().st_size > 0 for file in files)
-    figures = write_figures(figures_of("ablation", store, SCOPE), tmp_path / "out")
+    figures = write_figures(shown("ablation", store).figures, tmp_path / "out")
     assert [file.name for file in figures] == [
         "ablation-strict.svg", "ablation-strict.png", "ablation-as-published.svg", "ablation-as-published.png",
     ]  # fmt: skip
@@ -148,8 +155,8 @@ def test_files_are_written_for_every_table_and_figure(rows, tmp_path):
 
 
 def test_no_rows_give_no_sentences(tmp_path):
-    assert sentences_of("all", RowStore(tmp_path), SCOPE) == []
-    assert figures_of("all", RowStore(tmp_path), SCOPE) == {}
+    assert shown("all", RowStore(tmp_path)).sentences == []
+    assert shown("all", RowStore(tmp_path)).figures == {}
 
 
 def test_every_entry_of_the_papers_tables_is_there():

@@ -13,8 +13,8 @@ import napsets as ns
 from napsets.cli.reproduce import reproduce
 from napsets.studies import STUDIES, RowStore
 from napsets.studies.draws import KINDS
-from napsets.studies.sets import SetsCell, page_text, tables
-from napsets.studies.split_comparison import averages, compare_with_split, coverage_tests
+from napsets.studies.sets import SetsCell, compare_with_split, coverage_tests
+from napsets.studies.standings import standings
 
 STUDY = STUDIES["sets"]
 
@@ -43,14 +43,15 @@ def rows():
 
 
 def test_averages_are_over_repetitions_and_ratios_over_graphs(rows):
-    table = averages(rows)
-    auto = compare_with_split(table, "auto", 0.3, ["gcn"])
-    assert table["dblp", "gcn", 0.3, "auto"].mean_size == 1.5
-    assert (auto.arithmetic, auto.worst, auto.worst_on) == (0.75, 1.0, "minesweeper, gcn")
-    assert auto.geometric == pytest.approx(np.sqrt(0.5))
-    assert auto.gaps == pytest.approx(0.5)
-    assert auto.gaps_by_kind["neighbourhood"] == pytest.approx(0.5)  # of the graph that has neighbourhoods
-    assert table["minesweeper", "gcn", 0.3, "auto"].total == pytest.approx(3 * 0.02)
+    places = standings(rows, by_model=True)
+    sizes, gaps, gaps_by_kind = compare_with_split(places, 0.3, ["gcn"])["auto"]
+    by_place = {(place.dataset, place.model, place.share, place.method): place for place in places}
+    assert by_place["dblp", "gcn", 0.3, "auto"].size == pytest.approx(1.5)
+    assert (sizes.arithmetic, sizes.worst, sizes.worst_on) == (0.75, 1.0, "minesweeper, gcn")
+    assert sizes.ratio.mean == pytest.approx(np.sqrt(0.5))
+    assert gaps == pytest.approx(0.5)
+    assert gaps_by_kind["neighbourhood"] == pytest.approx(0.5)  # of the graph that has neighbourhoods
+    assert by_place["minesweeper", "gcn", 0.3, "auto"].total == pytest.approx(3 * 0.02)
 
 
 def test_the_p_value_of_one_repetition_is_the_tail_of_the_beta_binomial_law():
@@ -75,16 +76,17 @@ def test_p_values_over_repetitions_are_uniform_where_the_law_holds():
 
 
 def test_the_page_and_the_tables_show_every_method_on_every_graph(rows):
-    text = page_text(rows)
+    text = STUDY.text(rows)
     assert "on 2 graphs of different kinds, with 2 models per\ngraph" in text
     assert "| `auto`, 30 % labelled: at most 2 % larger on any graph | 1.02 | 1.0000 met |" in text
     assert "| minesweeper | 200 | 0.800 | 3.00 | 3.00 | 1.50 |" in text
     assert "| dblp | APS (4) | APS (4) |" in text
-    assert len({table.name for table in tables(rows)}) == len(tables(rows))
+    tables = STUDY.tables(rows)
+    assert len({table.name for table in tables}) == len(tables)
     few = [one for one in rows if one["share"] == 0.3 and one["method"] != "auto-small"]
-    assert "## Goals" not in page_text(few)
-    assert "napsets reproduce sets" in page_text([])
-    assert tables([]) == []
+    assert "## Goals" not in STUDY.text(few)
+    assert "napsets reproduce sets" in STUDY.text([])
+    assert STUDY.tables([]) == []
 
 
 def test_rows_that_were_changed_by_hand_are_refused(tmp_path, rows):
@@ -103,7 +105,7 @@ def test_the_command_shows_the_rows_and_refuses_what_the_study_does_not_have(run
     shown = run(*call, *options, "--page", tmp_path / "sets.md")
     assert shown.exit_code == 0, shown.output
     assert "30 % labelled, all models: ratio of mean sizes" in shown.stdout
-    assert (tmp_path / "sets.md").read_text(encoding="utf-8") == page_text(rows)
+    assert (tmp_path / "sets.md").read_text(encoding="utf-8") == STUDY.text(rows)
     assert json.loads(run(*call, *options, "--json").stdout)["rows"] == len(rows)
     assert "is not an option of sets" in run(*call, "--sparing", "auto").stderr
     assert "`seeds` must be 1 in the study of sets; got 3" in run(*call, "--seeds", 3).stderr

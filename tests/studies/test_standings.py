@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from napsets.errors import FileFormatError
-from napsets.studies import RowStore
+from napsets.studies import STUDIES, RowStore
 from napsets.studies.draws import KINDS
-from napsets.studies.leaderboard import LeaderboardCell, figures, findings, page_text, tables
+from napsets.studies.leaderboard import LeaderboardCell, findings
 from napsets.studies.standings import front, overall, standings
-from napsets.studies.study import Page
-from napsets.studies.tables import MeanInterval, interval, write_page
+from napsets.studies.tables import MeanInterval, Page, interval, write_page
+
+STUDY = STUDIES["leaderboard"]
 
 
 def row(method, size, gap, *, graph="dblp", model="gcn", seed=0, repetition=0, share=0.3, coverage=0.9):
@@ -166,7 +167,7 @@ def test_what_it_shows_is_said_also_where_the_method_that_chooses_loses(rows):
 
 
 def test_the_page_has_every_method_on_every_graph(rows):
-    text = page_text(rows)
+    text = STUDY.text(rows)
     assert "4 methods on 2 graphs × 1 models (gcn) × 2 seeds × 5 % and 30 % labelled × 1 draw of labels" in text
     assert "| informed | **3.05 ± 0.05** | **1.25 ± 0.05** |" in text
     assert "| auto | 3.95 ± 0.05 | **1.05 ± 0.05** |" in text
@@ -177,11 +178,11 @@ def test_the_page_has_every_method_on_every_graph(rows):
         assert f"figures/leaderboard-front-{share}.svg" in text
     assert "Some methods were run on fewer" not in text
     fewer = [one for one in rows if (one["method"], one["seed"]) != ("naps", 1)]
-    assert "compared with the others on the common draws: `naps` (4)." in page_text(fewer)
+    assert "compared with the others on the common draws: `naps` (4)." in STUDY.text(fewer)
 
 
 def test_the_page_starts_with_the_picture_and_the_findings_and_folds_the_tables(rows):
-    lines = page_text(rows).splitlines()
+    lines = STUDY.text(rows).splitlines()
     first_table = next(number for number, line in enumerate(lines) if line.startswith("|"))
     picture = next(number for number, line in enumerate(lines) if line.startswith("!["))
     assert "leaderboard-front-30.svg" in lines[picture]
@@ -195,14 +196,14 @@ def test_the_page_starts_with_the_picture_and_the_findings_and_folds_the_tables(
 
 def test_rows_of_methods_that_the_table_has_no_more_are_shown(rows):
     old = [one | {"method": "long-gone"} for one in rows if one["method"] == "informed"]
-    text = page_text([*rows, *old])
+    text = STUDY.text([*rows, *old])
     assert "| long-gone |" in text
-    assert len(tables(rows)) == 2 * 7
+    assert len(STUDY.tables(rows)) == 2 * 7
 
 
 def test_the_page_is_written_with_its_pictures(rows, tmp_path):
     pytest.importorskip("vl_convert")
-    page = write_page(tmp_path / "leaderboard.md", Page(page_text(rows), figures(rows)))
+    page = write_page(tmp_path / "leaderboard.md", Page(STUDY.text(rows), STUDY.figures(rows)))
     for line in page.read_text(encoding="utf-8").splitlines():
         if line.startswith("!["):
             picture = (tmp_path / line.split("(")[1].rstrip(")")).read_text(encoding="utf-8")
@@ -211,7 +212,7 @@ def test_the_page_is_written_with_its_pictures(rows, tmp_path):
 
 def test_a_panel_marks_the_front_and_what_does_not_cover(rows):
     pytest.importorskip("altair")
-    chart = figures(rows)["leaderboard-front-30"].to_dict()
+    chart = STUDY.figures(rows)["leaderboard-front-30"].to_dict()
     titles = [panel["title"] for line in chart["vconcat"] for panel in line["hconcat"]]
     assert titles == ["actor", "dblp"]
     first = chart["vconcat"][0]["hconcat"][0]
@@ -225,9 +226,9 @@ def test_a_panel_marks_the_front_and_what_does_not_cover(rows):
 
 
 def test_without_rows_the_page_says_how_to_get_them():
-    assert "napsets reproduce leaderboard" in page_text([])
-    assert tables([]) == []
-    assert figures([]) == {}
+    assert "napsets reproduce leaderboard" in STUDY.text([])
+    assert STUDY.tables([]) == []
+    assert STUDY.figures([]) == {}
 
 
 def test_rows_that_were_changed_by_hand_are_refused(tmp_path):

@@ -14,7 +14,7 @@ from napsets.cli._output import Output, writable_file, writable_folder
 from napsets.cli._terminal import unwinding
 
 if TYPE_CHECKING:
-    from napsets.studies.study import Findings
+    from napsets.studies.tables import Findings
 
 EXAMPLES = [
     "napsets reproduce all --quick",

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar
 
@@ -53,6 +53,7 @@ class BlockCell(Cell):
         **columns("aps_bound naps_bound lemma_exact lemma_favours_naps", SHARE),
         **columns("lemma_mean_field neighbours seconds", POSITIVE),
     }
+    common: ClassVar = ("n", "p_in", "p_out", "alpha", "draws", "seed")
     n: int  #: nodes in each block
     #: Probability of an edge within a block, and between the blocks.
     p_in: float
@@ -65,10 +66,6 @@ class BlockCell(Cell):
     @property
     def title(self) -> str:  # noqa: D102
         return f"block model n={self.n} p_in={self.p_in:g} p_out={self.p_out:g}"
-
-    @property
-    def task(self) -> tuple[object, ...]:  # noqa: D102
-        return (replace(self, tv=0.0),)
 
     @classmethod
     def compute(cls, cells: Sequence[BlockCell], laboratory: Any) -> list[Row]:  # noqa: D102
@@ -102,7 +99,7 @@ def simulate(cells: Sequence[BlockCell]) -> list[Row]:
     that of NAPS in the harder block, paired by draw.
     """
     first = cells[0]
-    if any(replace(cell, tv=first.tv) != first for cell in cells):
+    if any(cell.task != first.task for cell in cells):
         raise InvalidInputError("`cells` must differ in tv only")
     start = time.perf_counter()
     rng = np.random.default_rng([first.seed, first.n, round(first.p_in * 1e6), round(first.p_out * 1e6)])

@@ -59,16 +59,13 @@ class DatasetCell(Cell):
         **columns("nodes edges features classes test_nodes test_edges eligible", POSITIVE),
         **columns("node_homophily test_homophily expected_homophily", SHARE),
     }
+    common: ClassVar = ("dataset", "seed")
     dataset: str
     seed: int = 0
 
     @property
     def title(self) -> str:  # noqa: D102
         return f"{self.dataset} seed {self.seed}"
-
-    @property
-    def task(self) -> tuple[object, ...]:  # noqa: D102
-        return (self,)
 
     def settings(self) -> dict[str, Any]:
         """Return the cell's own settings and the dataset's."""
@@ -88,6 +85,8 @@ class CoverageCell(ModelCell):
 
     study: ClassVar[str] = "coverage"
     suffix: ClassVar[str] = ".parquet"
+    model_settings: ClassVar = ("dataset", "model", "preset", "inference", "seed")
+    common: ClassVar = ("protocol", "hops", "repetitions", "evaluated")
     measured: ClassVar = {
         **columns("accuracy coverage sscv pccv empty_rate singleton_rate full_rate infinite_rate", SHARE),
         **columns("mean_size size_given_coverage coverage_sd support eligible test_nodes", POSITIVE),
@@ -110,14 +109,6 @@ class CoverageCell(ModelCell):
     def title(self) -> str:  # noqa: D102
         model = f"{self.dataset} {self.model} seed {self.seed} {self.inference}"
         return f"{model}: {self.protocol}, hops {self.hops}"
-
-    @property
-    def task(self) -> tuple[object, ...]:  # noqa: D102
-        return (self.protocol, self.hops, self.repetitions, self.evaluated)
-
-    @property
-    def model_names(self) -> tuple[str, ...]:  # noqa: D102
-        return (self.dataset, self.model, self.preset, self.inference, str(self.seed))
 
     def settings(self) -> dict[str, Any]:
         """Return the cell's own settings and the dataset's."""
@@ -177,7 +168,7 @@ def measure(cells: Sequence[CoverageCell], scored: ScoredGraph) -> list[Row]:
     first = cells[0]
     methods = list(dict.fromkeys(cell.method for cell in cells))
     alphas = list(dict.fromkeys(cell.alpha for cell in cells))
-    if any(_group(cell) != _group(first) for cell in cells) or (BASELINE in methods) != (first.hops == 0):
+    if any(cell.task != first.task for cell in cells) or (BASELINE in methods) != (first.hops == 0):
         raise InvalidInputError(f"`cells` must differ in method and alpha only, and {BASELINE} must have 0 hops, alone")
     start = time.perf_counter()
     protocol = protocol_of(first.protocol)
@@ -203,10 +194,6 @@ def measure(cells: Sequence[CoverageCell], scored: ScoredGraph) -> list[Row]:
             )
         )
     return rows
-
-
-def _group(cell: CoverageCell) -> tuple[object, ...]:
-    return tuple(value for name, value in asdict(cell).items() if name not in ("method", "alpha"))
 
 
 def _marginal(

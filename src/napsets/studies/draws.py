@@ -34,9 +34,10 @@ from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
 from napsets.methods import METHODS, CalibrationData, Settings, make_method
 from napsets.studies.study import ModelCell, Row, Study, narrowed
+from napsets.studies.tables import Findings
 
 if TYPE_CHECKING:
-    from napsets.studies.laboratory import RowStore
+    from napsets.studies.laboratory import Laboratory, RowStore
 
 #: The groupings over which coverage is to be even: those of `usual_groups`.
 KINDS = ("neighbourhood", "class", "degree", "confidence")
@@ -80,6 +81,7 @@ class DrawCell(ModelCell):
     """One method on one draw of labelled nodes."""
 
     suffix: ClassVar[str] = ".npz"
+    common: ClassVar = ("share", "repetition", "alpha")
     share: float  #: the share of test nodes that are labelled
     repetition: int  #: which draw of them
     method: str  #: a name from the table of methods
@@ -100,10 +102,6 @@ class DrawCell(ModelCell):
         return (
             f"{self.dataset} {self.model} seed {self.seed}: {percent(self.share, 0)} labelled, draw {self.repetition}"
         )
-
-    @property
-    def task(self) -> tuple[object, ...]:  # noqa: D102
-        return (self.share, self.repetition, self.alpha)
 
     def training(self) -> dict[str, Any]:  # noqa: D102
         return {"training": TRAINING}
@@ -192,6 +190,11 @@ class DrawStudy(Study):
         """Return the rows to show; sparing says what to run, not what to show: another run may have gone further."""
         wanted = {cell.key for cell in self.cells(replace(scope, sparing=()))}
         return [row for row in store.rows(self.cell.study) if row["key"] in wanted]
+
+    def findings(self, laboratory: Laboratory, scope: DrawScope) -> Findings:
+        """Return what the rows say, and which methods could not run."""
+        findings = super().findings(laboratory, scope)
+        return replace(findings, facts={**findings.facts, "skipped": laboratory.skipped})
 
     def left_out(self, scope: DrawScope, root: str | os.PathLike[str]) -> list[str]:  # noqa: D102
         return [name for name in scope.datasets if not has_graph(name, root)]

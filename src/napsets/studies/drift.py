@@ -15,30 +15,33 @@ import math
 import os
 import warnings
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.datasets import NodeDataset
-from napsets.datasets.registry import TIMED, file_name, read_collected, split_seed, time_split
+from napsets.datasets.registry import file_name, read_collected, split_seed, time_split
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.files.predictions import NodePredictions
 from napsets.levels import rank_place
 from napsets.live.alarms import first_alarm, jumper, miss_alarm, smoothed_p_values
 from napsets.live.monitoring import coverage_interval, worst_window
 from napsets.live.steering import Mark, Steered
-from napsets.studies.drift_page import ORDERS, STRATEGIES, figures, page_text, tables
-from napsets.studies.study import POSITIVE, SHARE, Findings, ModelCell, Page, Row, Study, columns, narrowed
+from napsets.studies.study import POSITIVE, SHARE, ModelCell, Row, columns
 
-if TYPE_CHECKING:
-    from napsets.studies.laboratory import Laboratory, RowStore
-
+#: How thresholds follow the labels that have come.
+STRATEGIES: dict[str, str] = {
+    "static": "calibrated once, on the labels before the stream",
+    "growing": "calibrated on all labels so far",
+    "window": "calibrated on the last 500 labels",
+    "aci": "all labels so far, the level steered with one rate, .01",
+    "dtaci": "all labels so far, the level steered with eight rates",
+}
 
 _STEERED = {"aci": Steered("aci", rate=0.01), "dtaci": Steered("dtaci")}
 _WINDOW = 500
@@ -197,6 +200,8 @@ class DriftCell(ModelCell):
 
     study: ClassVar[str] = "drift"
     suffix: ClassVar[str] = ".npz"
+    model_settings: ClassVar = ("dataset", "model", "order", "seed")
+    common: ClassVar = ("alpha",)
     measured: ClassVar = {
         **columns("calibration nodes classes mean_size worst_end coverage_alarm exchangeability_alarm", POSITIVE),
         **columns("coverage_evidence exchangeability_evidence", POSITIVE),
@@ -211,16 +216,8 @@ class DriftCell(ModelCell):
     alpha: float = 0.1  #: error rate
 
     @property
-    def model_names(self) -> tuple[str, ...]:  # noqa: D102
-        return (self.dataset, self.model, self.order, str(self.seed))
-
-    @property
     def title(self) -> str:  # noqa: D102
         return f"{self.dataset} in {'a random order' if self.order == 'random' else 'the order of time'}"
-
-    @property
-    def task(self) -> tuple[object, ...]:  # noqa: D102
-        return (self.alpha,)
 
     def training(self) -> dict[str, Any]:  # noqa: D102
         return {"ridge": RIDGE}
@@ -291,55 +288,3 @@ def _measure(cell: DriftCell, arrivals: Arrivals, exchangeability: Any) -> Row:
 def _evidence(logs: Any) -> float:
     """Return the decimal logarithm of the largest capital."""
     return max(0.0, float(logs.max(initial=0.0)) / math.log(10.0))
-
-
-@dataclass(frozen=True)
-class DriftScope:
-    """How much to run."""
-
-    datasets: tuple[str, ...] = tuple(TIMED)  #: graphs with time
-    models: tuple[str, ...] = ("softmax",)  #: the only one
-    seeds: tuple[int, ...] = (0,)  #: of the random orders
-    delays: tuple[int, ...] = (100, 500)  #: of the labels, in the order of time
-    alpha: float = 0.1  #: error rate
-
-
-class DriftStudy(Study):
-    """Sets of nodes that arrive over time."""
-
-    kinds = (DriftCell,)
-    options = ()
-    activity = "following nodes over time"
-
-    def scope(self, quick: bool, options: Mapping[str, Any]) -> DriftScope:
-        """Return what to run; any graph whose file is in the folder can be asked for."""
-        scope = DriftScope(datasets=("metamath-nf", "eips")) if quick else DriftScope()
-        return narrowed(scope, options, {"model": scope.models})
-
-    def cells(self, scope: DriftScope) -> list[DriftCell]:  # noqa: D102
-        cells = []
-        for dataset, order in product(scope.datasets, ORDERS):
-            for seed in scope.seeds if order == "random" else (0,):
-                one = DriftCell(dataset, "softmax", seed, order, "static", alpha=scope.alpha)
-                cells += [replace(one, strategy=strategy) for strategy in STRATEGIES]
-                if order == "time":
-                    late = product(("growing", "aci", "dtaci"), scope.delays)
-                    cells += [replace(one, strategy=strategy, delay=delay) for strategy, delay in late]
-                    cells += [replace(one, strategy=strategy, labelled="small") for strategy in ("growing", "dtaci")]
-        return cells
-
-    def rows(self, store: RowStore, scope: DriftScope) -> list[Row]:
-        """Return the rows of the scope, in its order."""
-        there = {row["key"]: row for row in store.rows(DriftCell.study)}
-        return [there[cell.key] for cell in self.cells(scope) if cell.key in there]
-
-    def findings(self, laboratory: Laboratory, scope: DriftScope) -> Findings:  # noqa: D102
-        rows = self.rows(laboratory.store, scope)
-        return Findings(tables(rows), lambda: figures(rows), facts={"rows": len(rows)})
-
-    def page(self, store: RowStore, scope: DriftScope) -> Page:  # noqa: D102
-        rows = self.rows(store, scope)
-        return Page(page_text(rows), figures(rows))
-
-    def left_out(self, scope: DriftScope, root: str | os.PathLike[str]) -> list[str]:  # noqa: D102
-        return [name for name in scope.datasets if not (Path(root) / file_name(name)).exists()]

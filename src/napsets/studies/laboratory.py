@@ -19,7 +19,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,7 @@ from napsets.files.formats import open_table
 from napsets.files.places import note_written, replacing
 from napsets.files.predictions import NodePredictions
 from napsets.studies import study as versions
-from napsets.studies.drift import DriftStudy
+from napsets.studies.drift_study import DriftStudy
 from napsets.studies.leaderboard import LeaderboardStudy
 from napsets.studies.paper import TARGETS, PaperStudy
 from napsets.studies.sets import SetsStudy
@@ -156,21 +155,14 @@ STUDIES: dict[str, Study] = {
 #: Gives the predictions of a cell's model on its dataset.
 Predictor = Callable[[Any, NodeDataset], NodePredictions]
 Stage = Callable[[str], None]
+#: Cells that are computed together, because one search of the graph serves them all.
+Task = Sequence[Cell]
 
 
 @cache
 def cell_kinds() -> dict[str, type[Cell]]:
     """Return the kinds of cells by the name of the folder of their rows."""
     return {kind.study: kind for study in STUDIES.values() for kind in study.kinds}
-
-
-@dataclass(frozen=True)
-class Task:
-    """Cells that are computed together, because one search of the graph serves them all."""
-
-    title: str
-    neighbours: tuple[object, ...]
-    cells: list[Cell]
 
 
 class Laboratory:
@@ -232,7 +224,7 @@ class Laboratory:
         tasks = _tasks([cell for cell in missing if cell.can_run(self.root)])
         ran = self._work(tasks, progress, stage) if count == 1 else self._share(tasks, progress, stage, count)
         self._test_graph = None
-        for study in sorted({task.cells[0].study for task in tasks}):
+        for study in sorted({task[0].study for task in tasks}):
             self.store.compact(study)
         return ran
 
@@ -251,20 +243,19 @@ class Laboratory:
             self._test_graph = (cell.neighbours, cell.prepare(data, self.predictor(cell, data)))
         return self._test_graph[1]
 
-    def _work(self, tasks: Sequence[Task], progress: Progress | None, stage: Stage | None) -> int:
+    def _work(self, tasks: Sequence[Task], progress: Progress | None = None, stage: Stage | None = None) -> int:
         """Run tasks one after the other."""
         total, done, ran = _size(tasks), 0, 0
         for task in tasks:
             if stage:
-                stage(task.title)
+                stage(task[0].title)
             if progress:
                 progress(done, total)
-            study = task.cells[0].study
-            by_now = self.store.keys(study)
-            missing = [cell for cell in task.cells if cell.key not in by_now]
+            by_now = self.store.keys(task[0].study)
+            missing = [cell for cell in task if cell.key not in by_now]
             if missing:
-                self.store.append(study, self.compute(missing))
-            done, ran = done + len(task.cells), ran + len(missing)
+                self.store.append(task[0].study, self.compute(missing))
+            done, ran = done + len(task), ran + len(missing)
         if progress:
             progress(done, total)
         return ran
@@ -276,7 +267,7 @@ class Laboratory:
 
         bundles: dict[tuple[object, ...], list[Task]] = {}
         for task in tasks:
-            bundles.setdefault(task.neighbours, []).append(task)
+            bundles.setdefault(task[0].neighbours, []).append(task)
         total, done, ran = _size(tasks), 0, 0
         if progress:
             progress(done, total)
@@ -295,7 +286,7 @@ class Laboratory:
                     bundle = waiting[finished]
                     ran, done = ran + count, done + _size(bundle)
                     if stage:
-                        stage(bundle[0].title)
+                        stage(bundle[0][0].title)
                     if progress:
                         progress(done, total)
         finally:
@@ -333,17 +324,16 @@ def _run_bundle(
 ) -> tuple[int, dict[str, str]]:
     """Run the tasks of one trained model in a process of their own."""
     laboratory = Laboratory(results, root, predictor)
-    return laboratory._work(tasks, None, None), laboratory.skipped
+    return laboratory._work(tasks), laboratory.skipped
 
 
 def _size(tasks: Sequence[Task]) -> int:
-    return sum(len(task.cells) for task in tasks)
+    return sum(len(task) for task in tasks)
 
 
 def _tasks(cells: Sequence[Cell]) -> list[Task]:
     """Group cells into tasks, and bring the tasks of one trained model together."""
-    tasks: dict[tuple[object, ...], Task] = {}
+    tasks: dict[tuple[object, ...], dict[tuple[object, ...], list[Cell]]] = {}
     for cell in cells:
-        tasks.setdefault(cell.neighbours + cell.task, Task(cell.title, cell.neighbours, [])).cells.append(cell)
-    order = list(dict.fromkeys(task.neighbours for task in tasks.values()))
-    return sorted(tasks.values(), key=lambda task: order.index(task.neighbours))
+        tasks.setdefault(cell.neighbours, {}).setdefault(cell.task, []).append(cell)
+    return [task for of_model in tasks.values() for task in of_model.values()]

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from napsets.checks.text import percent
 from napsets.datasets import DATASETS
 from napsets.methods import METHODS, AutoMethod, make_method, title
 from napsets.studies.draws import KINDS, MODELS, DrawCell, DrawScope, DrawStudy
-from napsets.studies.standings import BASELINE, Overall, Standing, front, front_figure, overall, standings
-from napsets.studies.study import POSITIVE, SHARE, Findings, Page, Row, columns
+from napsets.studies.standings import BASELINE, Overall, Standing, front, front_figure, grouped, overall, standings
+from napsets.studies.study import POSITIVE, SHARE, Row, columns
 from napsets.studies.tables import Entry, Table, fold, join_page, mean
-
-if TYPE_CHECKING:
-    from napsets.studies.laboratory import Laboratory, RowStore
 
 #: The command that writes the committed rows and the page.
 COMMAND = "napsets reproduce leaderboard --repetitions 1 --sparing cf-gnn --jobs 2 --page docs/leaderboard.md"
@@ -40,6 +37,8 @@ four, or of those that exist. *Under* is the part that is due to coverage below 
 small and coverage as even. It is based on means, so that two methods on it may differ by noise only. A method *does not
 cover* if its mean coverage is more than three standard errors below {target:g}.
 """
+
+_CAPTION = "Set size and unevenness of coverage of each method on each graph, {} of the nodes labelled"
 
 _SOURCES = """\
 Amazon Computers is included in the package; the others are in `benchmarks/data`, whose README names their sources and
@@ -79,86 +78,75 @@ class LeaderboardStudy(DrawStudy):
         repetitions=1,
     )
 
-    def findings(self, laboratory: Laboratory, scope: DrawScope) -> Findings:  # noqa: D102
-        rows = self.rows(laboratory.store, scope)
-        facts = {"rows": len(rows), "skipped": laboratory.skipped}
-        return Findings(tables(rows), lambda: figures(rows), facts=facts)
-
-    def page(self, store: RowStore, scope: DrawScope) -> Page:  # noqa: D102
-        rows = self.rows(store, scope)
-        return Page(page_text(rows), figures(rows))
-
-
-def page_text(rows: Sequence[Row]) -> str:
-    """Return the page in Markdown: the picture and the findings first, the tables behind folds."""
-    all_places = standings(rows)
-    if not all_places:
-        return f"# Leaderboard\n\nNo results yet. Run\n\n```\n{COMMAND}\n```\n"
-    by_share = _by_share(all_places)
-    pictures = {share: f"![{_caption(share)}](figures/{_figure(share)}.svg)" for share in by_share}
-    first = max(by_share)
-    parts = [
-        "# Leaderboard",
-        "<!-- Generated from the rows in results/leaderboard; to change it, run the command below. -->",
-        f"All methods on the same graphs, models and draws of labels, with {percent(first, 0)} of the nodes labelled. "
-        "Each panel is a graph. Sets are smaller to the left, and coverage is more even below.",
-        pictures.pop(first),
-        *(
-            f"With {percent(share, 0)} of the nodes labelled:\n\n- " + "\n- ".join(findings(by_share[share]))
-            for share in sorted(by_share, reverse=True)
-        ),
-        "## How it was measured",
-        _settings(rows),
-        f"All numbers are computed from committed rows. This command runs only what is missing:\n\n```\n{COMMAND}\n```",
-        fold(
-            "Procedure, and the meaning of size, gap and Pareto front",
-            _HOW.format(baseline=BASELINE, baseline_title=title(BASELINE), target=1.0 - all_places[0].alpha),
-        ),
-        "## Results",
-        *(fold(f"Picture: {percent(share, 0)} labelled", picture) for share, picture in pictures.items()),
-        *(fold(heading, *(table.markdown() for table in shown)) for heading, shown in _folded(rows).items()),
-        "## The graphs",
-        fold("Size, labels and accuracy of the models", _graph_table(rows).markdown()),
-        _SOURCES,
-    ]
-    return join_page(parts)
-
-
-def _folded(rows: Sequence[Row]) -> dict[str, list[Table]]:
-    """Return the tables of the page by the summary of the fold that they are behind."""
-    folds: dict[str, list[Table]] = {}
-    by_share = _by_share(standings(rows))
-    for share, places in by_share.items():
-        folds[f"All graphs together, {percent(share, 0)} labelled"] = [_overall_table(places, share)]
-    for share, places in by_share.items():
-        folds[f"Graph by graph, {percent(share, 0)} labelled"] = _graph_tables(places, share)
-    for share, places in by_share.items():
-        folds[f"By model and by kind of group, {percent(share, 0)} labelled"] = [
-            _model_table(rows, share),
-            _kind_table(places, share),
+    def tables(self, rows: Sequence[Row]) -> list[Table]:
+        """Return the tables of the page, and a short one for the terminal."""
+        return [
+            table
+            for share, places in _by_share(rows).items()
+            for table in (
+                *_overall_tables(places, share),
+                _model_table([row for row in rows if row["share"] == share], share),
+                _kind_table(places, share),
+                *_graph_tables(places, share),
+            )
         ]
-    return folds
+
+    def figures(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """Return the pictures by name, one for each share of labels."""
+        return {_name("front", share): front_figure(places) for share, places in _by_share(rows).items()}
+
+    def text(self, rows: Sequence[Row]) -> str:
+        """Return the page: the picture and the findings first, the tables behind folds."""
+        by_share = _by_share(rows)
+        if not by_share:
+            return f"# Leaderboard\n\nNo results yet. Run\n\n```\n{COMMAND}\n```\n"
+        pictures = {share: f"![{_CAPTION.format(percent(share, 0))}]" for share in by_share}
+        pictures = {share: f"{text}(figures/{_name('front', share)}.svg)" for share, text in pictures.items()}
+        first = max(by_share)
+        parts = [
+            "# Leaderboard",
+            "<!-- Generated from the rows in results/leaderboard; to change it, run the command below. -->",
+            f"All methods on the same graphs, models and draws of labels, with {percent(first, 0)} of the nodes "
+            "labelled. Each panel is a graph. Sets are smaller to the left, and coverage is more even below.",
+            pictures.pop(first),
+            *(
+                f"With {percent(share, 0)} of the nodes labelled:\n\n- " + "\n- ".join(findings(by_share[share]))
+                for share in sorted(by_share, reverse=True)
+            ),
+            "## How it was measured",
+            _settings(rows),
+            "All numbers are computed from committed rows. This command runs only what is missing:\n\n"
+            f"```\n{COMMAND}\n```",
+            fold(
+                "Procedure, and the meaning of size, gap and Pareto front",
+                _HOW.format(baseline=BASELINE, baseline_title=title(BASELINE), target=1.0 - rows[0]["alpha"]),
+            ),
+            "## Results",
+            *(fold(f"Picture: {percent(share, 0)} labelled", picture) for share, picture in pictures.items()),
+            *self._folds(rows, list(by_share)),
+            "## The graphs",
+            fold("Size, labels and accuracy of the models", _graph_table(rows).markdown()),
+            _SOURCES,
+        ]
+        return join_page(parts)
+
+    def _folds(self, rows: Sequence[Row], shares: Sequence[float]) -> list[str]:
+        """Return the tables of the page, each kind behind a fold of its own."""
+        tables = {table.name: table.markdown() for table in self.tables(rows)}
+        kinds = {
+            "All graphs together": ("overall",),
+            "Graph by graph": ("size", "gap", "coverage"),
+            "By model and by kind of group": ("models", "kinds"),
+        }
+        return [
+            fold(f"{heading}, {percent(share, 0)} labelled", *(tables[_name(kind, share)] for kind in names))
+            for heading, names in kinds.items()
+            for share in shares
+        ]
 
 
-def figures(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the pictures by name, one for each share of labels."""
-    return {_figure(share): front_figure(places) for share, places in _by_share(standings(rows)).items()}
-
-
-def tables(rows: Sequence[Row]) -> list[Table]:
-    """Return the tables of the page, and a short one for the terminal."""
-    by_share = _by_share(standings(rows))
-    return [
-        table
-        for share, places in by_share.items()
-        for table in (
-            _short_table(places, share),
-            _overall_table(places, share),
-            _model_table(rows, share),
-            _kind_table(places, share),
-            *_graph_tables(places, share),
-        )
-    ]
+def _by_share(rows: Sequence[Row]) -> dict[float, list[Standing]]:
+    return dict(sorted(grouped(standings(rows), "share").items()))
 
 
 def findings(places: Sequence[Standing]) -> list[str]:
@@ -169,10 +157,11 @@ def findings(places: Sequence[Standing]) -> list[str]:
     sentences = []
     if able:
         small, even = min(able, key=lambda summary: summary.ratio.mean), min(able, key=lambda summary: summary.gap.mean)
+        base = next(summary for summary in summaries if summary.method == BASELINE)
         sentences.append(
             f"Of the methods that cover on all {graphs} graphs, `{small.method}` has the smallest sets, "
             f"{small.ratio.text(2)} times the size of `{BASELINE}`. `{even.method}` has the most even coverage: its "
-            f"gap is {even.gap.text()}, compared with {_of(summaries, BASELINE).gap.text()} for `{BASELINE}`."
+            f"gap is {even.gap.text()}, compared with {base.gap.text()} for `{BASELINE}`."
         )
     often = sorted(summaries, key=lambda summary: -summary.on_front)[:3]
     names = ", ".join(f"`{summary.method}` ({summary.on_front})" for summary in often)
@@ -238,105 +227,92 @@ def _settings(rows: Sequence[Row]) -> str:
     return " ".join(lines)
 
 
-def _overall_table(places: Sequence[Standing], share: float) -> Table:
-    columns = [
-        "method", "size ratio (95 %)", "worst", "on", "gap (95 %)", "minus the baseline's (95 %)", "under", "coverage",
-        "empty", "full", "rank", "on the front of", "seconds",
-    ]  # fmt: skip
-    rows: list[list[Entry]] = [
-        [
-            summary.method, summary.ratio.text(), summary.worst, summary.worst_on, summary.gap.text(),
-            summary.gap_difference.text(), summary.under, summary.coverage, summary.empty_rate, summary.full_rate,
-            summary.rank, summary.front_text, summary.seconds,
-        ]
-        for summary in overall(places)
-    ]  # fmt: skip
+#: The columns of the overall table.
+_OVERALL: dict[str, Any] = {
+    "method": "method",
+    "size ratio (95 %)": lambda summary: summary.ratio.text(),
+    "worst": "worst",
+    "on": "worst_on",
+    "gap (95 %)": lambda summary: summary.gap.text(),
+    "minus the baseline's (95 %)": lambda summary: summary.gap_difference.text(),
+    "under": "under",
+    "coverage": "coverage",
+    "empty": "empty_rate",
+    "full": "full_rate",
+    "rank": "rank",
+    "on the front of": "front_text",
+    "seconds": "seconds",
+}
+#: Those of them for which a terminal is wide enough.
+_SHORT = ("method", "size ratio (95 %)", "gap (95 %)", "coverage", "full", "on the front of")
+
+
+def _overall_tables(places: Sequence[Standing], share: float) -> list[Table]:
+    """Return the comparison over all graphs in the width of a terminal, and whole."""
+    summaries, heading = overall(places), f"{percent(share, 0)} labelled, all models: relative to"
+    short = {name: _OVERALL[name] for name in _SHORT} | {"size ratio (95 %)": lambda summary: summary.ratio.text(2)}
     notes = [
         "Rank: average rank by size among the methods that cover. Seconds: time to calibrate and predict; scores that "
         "several methods share count for the first of them."
     ]
-    heading = f"{percent(share, 0)} labelled, all models: relative to `{BASELINE}`, smallest sets first"
-    return Table(_name("overall", share), heading, columns, rows, {"rank": 1, "worst": 2}, notes, for_screen=False)
-
-
-def _short_table(places: Sequence[Standing], share: float) -> Table:
-    """Return the overall table in the width of a terminal."""
-    columns = ["method", "size ratio (95 %)", "gap (95 %)", "coverage", "full", "on the front of"]
-    rows: list[list[Entry]] = [
-        [
-            summary.method, summary.ratio.text(2), summary.gap.text(), summary.coverage, summary.full_rate,
-            summary.front_text,
-        ]
-        for summary in overall(places)
+    return [
+        Table.of(_name("short", share), f"{heading} {BASELINE}", summaries, short),
+        Table.of(
+            _name("overall", share), f"{heading} `{BASELINE}`, smallest sets first", summaries, _OVERALL,
+            digits={"rank": 1, "worst": 2}, notes=notes, for_screen=False,
+        ),
     ]  # fmt: skip
-    return Table(
-        _name("short", share), f"{percent(share, 0)} labelled, all models: relative to {BASELINE}", columns, rows
-    )
 
 
 def _model_table(rows: Sequence[Row], share: float) -> Table:
     """Return ratio and gap of each method with each model."""
-    models = sorted({row["model"] for row in rows})
     by_model = {
-        model: {
-            summary.method: summary
-            for summary in overall(standings([row for row in rows if (row["model"], row["share"]) == (model, share)]))
-        }
-        for model in models
+        model: {summary.method: summary for summary in overall(places)}
+        for model, places in sorted(grouped(standings(rows, by_model=True), "model").items())
     }
     methods = dict.fromkeys(method for summaries in by_model.values() for method in summaries)
-    columns = ["method", *(f"size, {model}" for model in models), *(f"gap, {model}" for model in models)]
-    lines: list[list[Entry]] = [
-        [
-            method,
-            *(by_model[model][method].ratio.mean if method in by_model[model] else None for model in models),
-            *(by_model[model][method].gap.mean if method in by_model[model] else None for model in models),
-        ]
-        for method in methods
-    ]
+    lines: list[list[Entry]] = []
+    for method in methods:
+        here = [summaries.get(method) for summaries in by_model.values()]
+        sizes = [None if summary is None else summary.ratio.mean for summary in here]
+        gaps = [None if summary is None else summary.gap.mean for summary in here]
+        lines.append([method, *sizes, *gaps])
+    columns = ["method", *(f"{name}, {model}" for name in ("size", "gap") for model in by_model)]
     return Table(_name("models", share), f"{percent(share, 0)} labelled: size ratio and gap by model", columns, lines)
 
 
 def _kind_table(places: Sequence[Standing], share: float) -> Table:
-    rows: list[list[Entry]] = []
-    for method in [place.method for place in overall(places)]:
-        mine = [place for place in places if place.method == method]
-        rows.append([method, *(mean(place.excess[kind] for place in mine) for kind in KINDS)])
+    by_method = grouped(places, "method")
+    rows: list[list[Entry]] = [
+        [summary.method, *(mean(place.excess[kind] for place in by_method[summary.method]) for kind in KINDS)]
+        for summary in overall(places)
+    ]
     heading = f"{percent(share, 0)} labelled: excess gap by kind of group, mean over graphs"
     return Table(_name("kinds", share), heading, ["method", *KINDS], rows)
 
 
 def _graph_tables(places: Sequence[Standing], share: float) -> list[Table]:
     """Return size, gap and coverage of each method on each graph; those on the Pareto front are bold."""
-    graphs = list(dict.fromkeys(place.dataset for place in places))
-    methods = [place.method for place in overall(places)]
-    at = {(place.method, place.dataset): place for place in places}
-    on_graph = {graph: [place for place in places if place.dataset == graph] for graph in graphs}
-    fronts = {graph: {place.method for place in front(on_graph[graph])} for graph in graphs}
-
-    def entry(text: Callable[[Standing], str], method: str, graph: str) -> Entry:
-        if (method, graph) not in at:
-            return None
-        return f"**{text(at[method, graph])}**" if method in fronts[graph] else text(at[method, graph])
-
-    def entries(text: Callable[[Standing], str]) -> list[list[Entry]]:
-        return [[method, *(entry(text, method, graph) for graph in graphs)] for method in methods]
-
+    by_graph = {graph: {place.method: place for place in here} for graph, here in grouped(places, "dataset").items()}
+    fronts = {graph: front(list(here.values())) for graph, here in by_graph.items()}
     shown: dict[str, tuple[str, Callable[[Standing], str]]] = {
         "size": ("mean size ± standard error over seeds", lambda place: _pair(place.size, place.size_error, 2)),
         "gap": ("excess gap ± standard error over seeds", lambda place: _pair(place.gap, place.gap_error, 3)),
         "coverage": ("coverage", lambda place: f"{place.coverage:.3f}"),
     }
-    return [
-        Table(
-            _name(name, share),
-            f"{percent(share, 0)} labelled: {heading}",
-            ["method", *graphs],
-            entries(text),
-            for_screen=False,
-        )
-        for name, (heading, text) in shown.items()
-    ]
+
+    def entry(method: str, graph: str, text: Callable[[Standing], str]) -> Entry:
+        place = by_graph[graph].get(method)
+        if place is None:
+            return None
+        return f"**{text(place)}**" if place in fronts[graph] else text(place)
+
+    tables = []
+    for name, (heading, text) in shown.items():
+        lines = [[s.method, *(entry(s.method, graph, text) for graph in by_graph)] for s in overall(places)]
+        words = f"{percent(share, 0)} labelled: {heading}"
+        tables.append(Table(_name(name, share), words, ["method", *by_graph], lines, for_screen=False))
+    return tables
 
 
 def _graph_table(rows: Sequence[Row]) -> Table:
@@ -367,15 +343,6 @@ def _graph_table(rows: Sequence[Row]) -> Table:
     return Table("leaderboard-graphs", heading, columns, lines, digits, for_screen=False)
 
 
-def _by_share(places: Sequence[Standing]) -> dict[float, list[Standing]]:
-    shares = sorted({place.share for place in places})
-    return {share: [place for place in places if place.share == share] for share in shares}
-
-
-def _of(summaries: Sequence[Overall], method: str) -> Overall:
-    return next(summary for summary in summaries if summary.method == method)
-
-
 def _pair(value: float, error: float, digits: int) -> str:
     text = f"{value:.{digits}f}" if error != error else f"{value:.{digits}f} ± {error:.{digits}f}"
     return text.replace("-", "−")
@@ -383,13 +350,3 @@ def _pair(value: float, error: float, digits: int) -> str:
 
 def _name(what: str, share: float) -> str:
     return f"leaderboard-{what}-{round(100 * share):02d}"
-
-
-def _figure(share: float) -> str:
-    return _name("front", share)
-
-
-def _caption(share: float) -> str:
-    return (
-        f"Set size and unevenness of coverage of each method on each graph, {percent(share, 0)} of the nodes labelled"
-    )

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from napsets.checks.values import choose
 from napsets.studies.block_model import BlockCell, BlockGrid, block_figures, block_paragraph, block_tables
 from napsets.studies.coverage import INFERENCES, MODELS, PROTOCOLS, CoverageCell, DatasetCell
-from napsets.studies.paper_tables import ablation, ablation_figure, accuracy, claims_table, metric, paragraph, table1
+from napsets.studies.paper_tables import ablation, ablation_figures, accuracy, claims_table, metric, paragraph, table1
 from napsets.studies.protocols import CUTOFF_HOPS, METHODS, PAPER_DATASETS, SETUPS, setup_of
-from napsets.studies.study import Cell, Findings, Page, Row, Study, narrowed
-from napsets.studies.tables import Table, join_page
+from napsets.studies.study import Cell, Row, Study, narrowed
+from napsets.studies.tables import Findings, Page, Table, join_page
 
 if TYPE_CHECKING:
     from napsets.studies.laboratory import Laboratory, RowStore
@@ -66,9 +65,9 @@ class Scope:
     large_seeds: tuple[int, ...] = (0,)
     blocks: BlockGrid = field(default_factory=BlockGrid)
 
-    def holds(self, row: Row) -> bool:
+    def holds(self, row: Row, inference: str) -> bool:
         """Return whether a row of the coverage study was measured with the settings of this scope, for any seed."""
-        wanted = {name: getattr(self, name) for name in _SETTINGS} | {"inference": self.inferences[0]}
+        wanted = {name: getattr(self, name) for name in _SETTINGS} | {"inference": inference}
         return all(row[name] == value for name, value in wanted.items()) and row["protocol"] in self.protocols
 
 
@@ -127,109 +126,29 @@ def _cell(scope: Scope, where: tuple[str, str, int, str], method: str, hops: int
     return CoverageCell(*where, method, depth, inference=inference, **settings)
 
 
-def coverage_rows(store: RowStore, scope: Scope) -> list[Row]:
-    """Return the rows of Tables 2 and 3 and of the ablation that were measured with the settings of a scope."""
-    return [row for row in store.rows("coverage") if scope.holds(row)]
+class PaperRows(NamedTuple):
+    """The rows that belong to a scope, by study."""
+
+    scope: Scope
+    datasets: list[Row]
+    coverage: list[Row]
+    others: dict[str, list[Row]]  #: those of the inferences that the tables do not show
+    blocks: list[Row]
 
 
-def block_rows(store: RowStore, scope: Scope) -> list[Row]:
-    """Return the rows of the block-model study that belong to a scope."""
-    wanted = (scope.blocks.draws, scope.alpha)
-    return [row for row in store.rows("sbm") if (row["draws"], row["alpha"]) == wanted]
-
-
-def tables_of(target: str, store: RowStore, scope: Scope) -> list[Table]:
-    """Return the tables of a target."""
-    rows = coverage_rows(store, scope)
-    makers: dict[str, Callable[[], list[Table]]] = {
-        "table1": lambda: [table1(store.rows("datasets"))],
-        "table2": lambda: [
-            accuracy(rows, scope),
-            *(metric(rows, scope, name) for name in ("coverage", "mean_size", "size_given_coverage")),
-        ],
-        "table3": lambda: [*(metric(rows, scope, name) for name in ("sscv", "pccv")), claims_table(rows, scope)],
-        "ablation": lambda: [ablation(rows, scope)],
-        "sbm": lambda: block_tables(block_rows(store, scope)),
-    }
-    return [table for name in _parts(target) for table in makers[name]()]
-
-
-def sentences_of(target: str, store: RowStore, scope: Scope) -> list[str]:
-    """Return sentences about the results of a target."""
-    parts, sentences = _parts(target), []
-    if "table2" in parts or "table3" in parts:
-        sentences.append(paragraph(coverage_rows(store, scope), scope))
-    if "sbm" in parts:
-        sentences.append(block_paragraph(block_rows(store, scope)))
-    return [sentence for sentence in sentences if sentence]
-
-
-def figures_of(target: str, store: RowStore, scope: Scope) -> dict[str, Any]:
-    """Return the figures of a target by name."""
-    figures: dict[str, Any] = {}
-    if "ablation" in _parts(target):
-        rows = [row for row in coverage_rows(store, scope) if row["dataset"] in scope.ablation_datasets]
-        for protocol in scope.protocols:
-            if any((row["model"], row["protocol"]) == (scope.ablation_model, protocol) for row in rows):
-                figures[f"ablation-{protocol}"] = ablation_figure(rows, scope, protocol)
-    return figures | (block_figures(block_rows(store, scope)) if "sbm" in _parts(target) else {})
-
-
-def _parts(target: str) -> list[str]:
-    choose("target", target, dict.fromkeys(TARGETS))
-    return [name for name in TARGETS if name != "all"] if target == "all" else [target]
-
-
-class PaperStudy(Study):
-    """One target of the paper's tables and figures (see `TARGETS`), or all of them."""
-
-    kinds = (DatasetCell, CoverageCell, BlockCell)
-    options = ("protocol", "preset", "inference")
-    activity = "reproducing"
-
-    def __init__(self, target: str) -> None:
-        self.target = target
-
-    def scope(self, quick: bool, options: Mapping[str, Any]) -> Scope:
-        """Return the scope as narrowed or changed by options; names must be known."""
-        known: dict[str, Iterable[str]] = {
-            "dataset": SETUPS, "model": MODELS, "protocol": PROTOCOLS, "inference": INFERENCES,
-            "preset": ("released-code", "paper"),
-        }  # fmt: skip
-        scope = narrowed(QUICK if quick else FULL, options, known)
-        if options.get("dataset"):
-            scope = replace(scope, ablation_datasets=scope.datasets)
-        if options.get("model"):
-            scope = replace(scope, ablation_model=scope.models[0])
-        return scope
-
-    def cells(self, scope: Scope) -> list[Cell]:  # noqa: D102
-        return cells_of(self.target, scope)
-
-    def findings(self, laboratory: Laboratory, scope: Scope) -> Findings:  # noqa: D102
-        store = laboratory.store
-        sentences, evaluated = sentences_of(self.target, store, scope), self._evaluated_on(scope)
-        return Findings(
-            [table for table in tables_of(self.target, store, scope) if table.rows],
-            lambda: figures_of(self.target, store, scope),
-            [*sentences, evaluated] if evaluated else sentences,
-            {"sentences": sentences, "judged_on": evaluated},
-        )
-
-    def page(self, store: RowStore, scope: Scope) -> Page:
-        """Return the page about all targets."""
-        return Page(page_text(store, scope), figures_of("all", store, scope))
-
-    def _evaluated_on(self, scope: Scope) -> str:
-        """Describe the evaluated nodes, because the demo evaluates others; empty for targets without sets."""
-        if self.target not in ("table2", "table3", "ablation", "all"):
-            return ""
-        least = ", ".join(f"{setup_of(name).cutoff:,} on {setup_of(name).title}" for name in scope.datasets)
-        return (
-            f"As in the paper, each repetition evaluates {scope.evaluated:,} nodes, drawn from those with enough other "
-            f"test nodes within {CUTOFF_HOPS} hops ({least}). `napsets demo` and `napsets report` evaluate every node "
-            f"that did not calibrate, including those with few nodes nearby, to which NAPS gives large sets."
-        )
+_TABLES: dict[str, Callable[[PaperRows], list[Table]]] = {
+    "table1": lambda rows: [table1(rows.datasets)],
+    "table2": lambda rows: [
+        accuracy(rows.coverage, rows.scope),
+        *(metric(rows.coverage, rows.scope, name) for name in ("coverage", "mean_size", "size_given_coverage")),
+    ],
+    "table3": lambda rows: [
+        *(metric(rows.coverage, rows.scope, name) for name in ("sscv", "pccv")),
+        claims_table(rows.coverage, rows.scope),
+    ],
+    "ablation": lambda rows: [ablation(rows.coverage, rows.scope)],
+    "sbm": lambda rows: block_tables(rows.blocks),
+}
 
 
 _PROTOCOLS = """\
@@ -258,51 +177,122 @@ neighbour. Both use the same trained models.
 """
 
 
-def page_text(store: RowStore, scope: Scope) -> str:
-    """Return the page in Markdown."""
-    rows, blocks = coverage_rows(store, scope), block_rows(store, scope)
-    figures = figures_of("all", store, scope)
-    tables = {name: tables_of(name, store, scope) for name in ("table1", "table2", "table3", "ablation", "sbm")}
-    metrics = [table for table in tables["table3"] if table.name != "claims"]
-    parts = [
-        "# The paper, reproduced",
-        "<!-- Generated from the rows in results/; to change it, run the command below. -->",
-        "All numbers on this page are computed from committed rows. This command runs only what is missing:\n\n"
-        f"```\n{COMMAND}\n```",
-        _settings(rows, scope),
-        "## Which claims hold",
-        paragraph(rows, scope),
-        claims_table(rows, scope).markdown(),
-        *_other_inferences(store, scope),
-        "## Protocols",
-        _PROTOCOLS,
-        "## Table 1",
-        *(table.markdown() for table in tables["table1"]),
-        "## Table 2",
-        *(table.markdown() for table in tables["table2"]),
-        "## Table 3",
-        *(table.markdown() for table in metrics),
-        "## Ablation",
-        *(table.markdown() for table in tables["ablation"]),
-        *_pictures(figures, "ablation"),
-        "## Block model",
-        block_paragraph(blocks),
-        *(table.markdown() for table in tables["sbm"] if table.name == "sbm-summary"),
-        *_pictures(figures, "sbm"),
-    ]
-    return join_page(parts)
+class PaperStudy(Study):
+    """One target of the paper's tables and figures (see `TARGETS`), or all of them."""
+
+    kinds = (DatasetCell, CoverageCell, BlockCell)
+    options = ("protocol", "preset", "inference")
+    activity = "reproducing"
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.parts = list(_TABLES) if target == "all" else [target]
+
+    def scope(self, quick: bool, options: Mapping[str, Any]) -> Scope:
+        """Return the scope as narrowed or changed by options; names must be known."""
+        known: dict[str, Iterable[str]] = {
+            "dataset": SETUPS, "model": MODELS, "protocol": PROTOCOLS, "inference": INFERENCES,
+            "preset": ("released-code", "paper"),
+        }  # fmt: skip
+        scope = narrowed(QUICK if quick else FULL, options, known)
+        if options.get("dataset"):
+            scope = replace(scope, ablation_datasets=scope.datasets)
+        if options.get("model"):
+            scope = replace(scope, ablation_model=scope.models[0])
+        return scope
+
+    def cells(self, scope: Scope) -> list[Cell]:  # noqa: D102
+        return cells_of(self.target, scope)
+
+    def rows(self, store: RowStore, scope: Scope) -> PaperRows:
+        """Return the rows that were measured with the settings of the scope, for any seed."""
+        first, *others = ([row for row in store.rows("coverage") if scope.holds(row, i)] for i in scope.inferences)
+        grid = (scope.blocks.draws, scope.alpha)
+        blocks = [row for row in store.rows("sbm") if (row["draws"], row["alpha"]) == grid]
+        by_inference = dict(zip(scope.inferences[1:], others, strict=True))
+        return PaperRows(scope, store.rows("datasets"), first, by_inference, blocks)
+
+    def tables(self, rows: PaperRows) -> list[Table]:  # noqa: D102
+        return [table for part in self.parts for table in _TABLES[part](rows)]
+
+    def figures(self, rows: PaperRows) -> dict[str, Any]:  # noqa: D102
+        figures = ablation_figures(rows.coverage, rows.scope) if "ablation" in self.parts else {}
+        return figures | (block_figures(rows.blocks) if "sbm" in self.parts else {})
+
+    def sentences(self, rows: PaperRows) -> list[str]:
+        """Return sentences about the results."""
+        compared = "table2" in self.parts or "table3" in self.parts
+        sentences = [
+            paragraph(rows.coverage, rows.scope) if compared else "",
+            block_paragraph(rows.blocks) if "sbm" in self.parts else "",
+        ]
+        return [sentence for sentence in sentences if sentence]
+
+    def findings(self, laboratory: Laboratory, scope: Scope) -> Findings:  # noqa: D102
+        rows = self.rows(laboratory.store, scope)
+        sentences, evaluated = self.sentences(rows), self._evaluated_on(scope)
+        return Findings(
+            [table for table in self.tables(rows) if table.rows],
+            lambda: self.figures(rows),
+            [*sentences, evaluated] if evaluated else sentences,
+            {"sentences": sentences, "judged_on": evaluated},
+        )
+
+    def page(self, store: RowStore, scope: Scope) -> Page:
+        """Return the page about all targets."""
+        return super(PaperStudy, PaperStudy("all")).page(store, scope)
+
+    def text(self, rows: PaperRows) -> str:  # noqa: D102
+        tables = {table.name: table.markdown() for part in _TABLES for table in _TABLES[part](rows)}
+        pictures = [f"![{name}](figures/{name}.svg)" for name in self.figures(rows)]
+        parts = [
+            "# The paper, reproduced",
+            "<!-- Generated from the rows in results/; to change it, run the command below. -->",
+            "All numbers on this page are computed from committed rows. This command runs only what is missing:\n\n"
+            f"```\n{COMMAND}\n```",
+            _settings(rows.coverage, rows.scope),
+            "## Which claims hold",
+            paragraph(rows.coverage, rows.scope),
+            tables["claims"],
+            *(part for inference in rows.others for part in _inference_parts(rows, inference)),
+            "## Protocols",
+            _PROTOCOLS,
+            "## Table 1",
+            tables["table1"],
+            "## Table 2",
+            *(text for name, text in tables.items() if name.startswith("table2")),
+            "## Table 3",
+            *(text for name, text in tables.items() if name.startswith("table3")),
+            "## Ablation",
+            tables["ablation"],
+            *(picture for picture in pictures if "ablation" in picture),
+            "## Block model",
+            block_paragraph(rows.blocks),
+            tables["sbm-summary"],
+            *(picture for picture in pictures if "sbm" in picture),
+        ]
+        return join_page(parts)
+
+    def _evaluated_on(self, scope: Scope) -> str:
+        """Describe the evaluated nodes, because the demo evaluates others; empty for targets without sets."""
+        if self.target not in ("table2", "table3", "ablation", "all"):
+            return ""
+        least = ", ".join(f"{setup_of(name).cutoff:,} on {setup_of(name).title}" for name in scope.datasets)
+        return (
+            f"As in the paper, each repetition evaluates {scope.evaluated:,} nodes, drawn from those with enough other "
+            f"test nodes within {CUTOFF_HOPS} hops ({least}). `napsets demo` and `napsets report` evaluate every node "
+            f"that did not calibrate, including those with few nodes nearby, to which NAPS gives large sets."
+        )
 
 
-def _other_inferences(store: RowStore, scope: Scope) -> list[str]:
-    """Return which claims hold with the inferences that the tables do not show."""
-    parts = []
-    for inference in scope.inferences[1:]:
-        other = replace(scope, inferences=(inference,))
-        rows = coverage_rows(store, other)
-        if rows:
-            parts += [f"### With {inference} inference", _INFERENCES, paragraph(rows, other)]
-            parts += [accuracy(rows, other).markdown(), claims_table(rows, other).markdown()]
-    return parts
+def _inference_parts(rows: PaperRows, inference: str) -> list[str]:
+    """Return which claims hold with an inference that the tables do not show."""
+    ours, scope = rows.others[inference], rows.scope
+    if not ours:
+        return []
+    tables = [accuracy(ours, scope), claims_table(ours, scope)]
+    heading = [f"### With {inference} inference", _INFERENCES, paragraph(ours, scope)]
+    return heading + [table.markdown() for table in tables]
 
 
 def _settings(rows: list[Row], scope: Scope) -> str:
@@ -329,7 +319,3 @@ def _settings(rows: list[Row], scope: Scope) -> str:
                 f"both protocols and all models, {conformal:.1f} s per seed."
             )
     return " ".join(lines)
-
-
-def _pictures(figures: dict[str, object], prefix: str) -> list[str]:
-    return [f"![{name}](figures/{name}.svg)" for name in figures if name.startswith(prefix)]

@@ -18,7 +18,7 @@ from napsets.levels import hits_law
 from napsets.studies.coverage import MODELS
 from napsets.studies.protocols import BASELINE, CORRECTED, METHODS, PAPER_DATASETS, PRINTED_DATASETS, SETUPS, printed
 from napsets.studies.study import Row
-from napsets.studies.tables import Entry, Spread, Table, interval
+from napsets.studies.tables import Entry, Spread, Table, colours, interval
 
 if TYPE_CHECKING:
     from napsets.studies.paper import Scope
@@ -145,37 +145,40 @@ _COLOURS = dict(zip(METHODS, ("#555555", "#0072B2", "#E69F00", "#009E73"), stric
 _METRICS = {"coverage": "Coverage", "mean_size": "Set size"}
 
 
-def ablation_figure(rows: Sequence[Row], scope: Scope, protocol: str = "strict") -> Any:
-    """Return coverage and size by depth of the neighbourhood, one row of panels per dataset (the paper's figure)."""
+def ablation_figures(rows: Sequence[Row], scope: Scope) -> dict[str, Any]:
+    """Return coverage and size by depth of the neighbourhood (the paper's figure), one figure per protocol."""
+    figures = {}
+    for protocol in scope.protocols:
+        by_dataset = {
+            name: select(rows, dataset=name, model=scope.ablation_model, protocol=protocol)
+            for name in scope.ablation_datasets
+        }
+        charts = [_ablation_row(ours, scope, protocol) for ours in by_dataset.values() if ours]
+        if charts:
+            alt = imported("altair", "report")
+            figures[f"ablation-{protocol}"] = alt.vconcat(*charts).resolve_scale(color="shared")
+    return figures
+
+
+def _ablation_row(rows: Sequence[Row], scope: Scope, protocol: str) -> Any:
+    both = imported("altair", "report").hconcat(*(_ablation_panel(rows, scope, metric) for metric in _METRICS))
+    return both.properties(title=f"{SETUPS[rows[0]['dataset']].title}, {protocol}")
+
+
+def _ablation_panel(rows: Sequence[Row], scope: Scope, metric: str) -> Any:
     alt = imported("altair", "report")
-    panels = []
-    for dataset in scope.ablation_datasets:
-        ours = select(rows, dataset=dataset, model=scope.ablation_model, protocol=protocol)
-        if ours:
-            both = alt.hconcat(*(_ablation_panel(alt, ours, scope, metric) for metric in _METRICS))
-            panels.append(both.properties(title=f"{SETUPS[dataset].title}, {protocol}"))
-    return alt.vconcat(*panels).resolve_scale(color="shared")
-
-
-def _ablation_panel(alt: Any, rows: Sequence[Row], scope: Scope, metric: str) -> Any:
     values = []
-    for hops in scope.ablation_hops:
-        for method in METHODS:
-            middle = spread(select(rows, method=method, hops=0 if method == BASELINE else hops), metric)
-            if middle is not None:
-                sd = 0.0 if middle.sd != middle.sd else middle.sd
-                low, high = middle.mean - sd, middle.mean + sd
-                values.append({"K": hops, "method": method, "value": middle.mean, "low": low, "high": high})
-    colour = alt.Color(
-        "method:N",
-        scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())),
-        legend=alt.Legend(title=None, orient="bottom"),
-    )
+    for hops, method in product(scope.ablation_hops, METHODS):
+        middle = spread(select(rows, method=method, hops=0 if method == BASELINE else hops), metric)
+        if middle is not None:
+            sd = 0.0 if middle.sd != middle.sd else middle.sd
+            low, high = middle.mean - sd, middle.mean + sd
+            values.append({"K": hops, "method": method, "value": middle.mean, "low": low, "high": high})
     scale = alt.Scale(zero=False)
     base = alt.Chart(alt.Data(values=values)).encode(
         x=alt.X("K:O", title="K (hops)", axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("method:N", sort=list(METHODS)),
-        color=colour,
+        color=colours("method", _COLOURS),
     )
     y = alt.Y("value:Q", title=_METRICS[metric], scale=scale)
     layers = [base.mark_point(filled=True, size=60).encode(y=y)]
@@ -240,6 +243,10 @@ class Claim:
     value: Callable[[float, float], float] = lambda value, alpha: value
     digits: int = 3  #: digits after the point
 
+    def difference(self, ours: float, theirs: float, alpha: float) -> float:
+        """Return the compared value of NAPS less that of APS."""
+        return self.value(ours, alpha) - self.value(theirs, alpha)
+
 
 CLAIMS = (
     Claim("Tighter sets", "smaller sets", "mean_size", digits=2),
@@ -262,11 +269,7 @@ class ClaimVerdict:
     dataset: str
     model: str
     protocol: str
-    method: str
     differences: tuple[float, ...]  #: NAPS minus APS, for each seed; the claim is that they are negative
-    #: ``holds`` or ``fails`` if the 95 % Student interval of the mean difference excludes 0, else ``open``. With one
-    #: seed there is no interval, and the sign decides.
-    word: str
     printed: bool | None  #: whether the claim holds for the paper's published numbers
 
     @property
@@ -279,52 +282,52 @@ class ClaimVerdict:
         """Mean difference over seeds."""
         return fmean(self.differences)
 
+    @property
+    def word(self) -> str:
+        """Return ``holds`` or ``fails`` if the 95 % Student interval of the mean difference excludes 0, else ``open``.
+
+        With one seed there is no interval, and the sign decides.
+        """
+        if not self.differences:
+            return "open"
+        mean, low, high = interval(np.array(self.differences))
+        if math.isnan(low):
+            low = high = mean
+        return "holds" if high < 0 else "fails" if low > 0 else "open"
+
 
 def judge(rows: Sequence[Row], scope: Scope, method: str = "NAPS") -> list[ClaimVerdict]:
     """Return the verdicts on one method, over all datasets, models and protocols that have rows."""
-    measured = {(row["dataset"], row["model"], row["protocol"]) for row in rows if row["method"] == method}
-    return [
-        _verdict(rows, scope, claim, *place, method)
-        for place in product(scope.datasets, scope.models, scope.protocols)
-        if place in measured
-        for claim in CLAIMS
-    ]
+    places = product(scope.datasets, scope.models, scope.protocols)
+    return [verdict for place in places for verdict in _verdicts(rows, scope, *place, method)]
 
 
-def _verdict(
-    rows: Sequence[Row], scope: Scope, claim: Claim, dataset: str, model: str, protocol: str, method: str
-) -> ClaimVerdict:
-    where = {"dataset": dataset, "model": model, "protocol": protocol}
-    ours = {row["seed"]: row for row in select(rows, method=method, hops=scope.hops, **where)}
-    base = {row["seed"]: row for row in select(rows, method=BASELINE, **where)}
-    differences = tuple(
-        claim.value(ours[seed][claim.metric], scope.alpha) - claim.value(base[seed][claim.metric], scope.alpha)
-        for seed in sorted(ours.keys() & base.keys())
-        if ours[seed][claim.metric] is not None and base[seed][claim.metric] is not None
-    )
-    theirs = [printed(claim.metric, dataset, model, name) for name in (method, BASELINE)]
-    as_printed = None
-    if theirs[0] is not None and theirs[1] is not None:
-        as_printed = round(claim.value(theirs[0], scope.alpha) - claim.value(theirs[1], scope.alpha), 6) < 0
-    return ClaimVerdict(claim, dataset, model, protocol, method, differences, _word(differences), as_printed)
-
-
-def _word(differences: Sequence[float]) -> str:
-    if not differences:
-        return "open"
-    mean, low, high = interval(np.array(differences))
-    if math.isnan(low):
-        low = high = mean
-    return "holds" if high < 0 else "fails" if low > 0 else "open"
+def _verdicts(
+    rows: Sequence[Row], scope: Scope, dataset: str, model: str, protocol: str, method: str
+) -> list[ClaimVerdict]:
+    here = select(rows, dataset=dataset, model=model, protocol=protocol)
+    if not select(here, method=method):
+        return []
+    ours = {row["seed"]: row for row in select(here, method=method, hops=scope.hops)}
+    base = {row["seed"]: row for row in select(here, method=BASELINE)}
+    verdicts = []
+    for claim in CLAIMS:
+        pairs = [(ours[seed][claim.metric], base[seed][claim.metric]) for seed in sorted(ours.keys() & base.keys())]
+        differences = tuple(claim.difference(*pair, scope.alpha) for pair in pairs if None not in pair)
+        theirs, aps = (printed(claim.metric, dataset, model, name) for name in (method, BASELINE))
+        as_printed = None
+        if theirs is not None and aps is not None:
+            as_printed = round(claim.difference(theirs, aps, scope.alpha), 6) < 0
+        verdicts.append(ClaimVerdict(claim, dataset, model, protocol, differences, as_printed))
+    return verdicts
 
 
 def claims_table(rows: Sequence[Row], scope: Scope) -> Table:
     """Return the verdicts on every NAPS method."""
     lines: list[list[Entry]] = []
-    methods = [method for method, decay in METHODS.items() if decay is not None]
-    verdicts = [verdict for method in methods for verdict in judge(rows, scope, method)]
+    methods = [method for method in METHODS if method != BASELINE]
     for place in product(scope.datasets, scope.models, scope.protocols, methods):
-        texts = [v.text for v in verdicts if (v.dataset, v.model, v.protocol, v.method) == place]
+        texts = [verdict.text for verdict in _verdicts(rows, scope, *place)]
         if texts:
             dataset, model, *rest = place
             lines.append([SETUPS[dataset].title, MODELS[model], *rest, *texts])
@@ -365,15 +368,12 @@ def _clause(verdicts: Sequence[ClaimVerdict]) -> str:
     verdicts = [verdict for verdict in verdicts if verdict.differences]
     if not verdicts:
         return ""
-    held = [MODELS[v.model] for v in verdicts if v.word == "holds"]
-    failed = [MODELS[v.model] for v in verdicts if v.word == "fails"]
-    undecided = [MODELS[v.model] for v in verdicts if v.word == "open"]
-    text = f"{verdicts[0].claim.words} for {len(held)} of {_count(len(verdicts), 'model')}"
-    means = [verdict.mean for verdict in verdicts]
-    digits = verdicts[0].claim.digits
-    text += f" (difference {min(means):+.{digits}f} to {max(means):+.{digits}f}"
-    text += f"; the opposite for {', '.join(failed)}" if failed else ""
-    text += f"; undecided for {', '.join(undecided)}" if undecided else ""
+    models = {word: [MODELS[v.model] for v in verdicts if v.word == word] for word in ("holds", "fails", "open")}
+    claim, means = verdicts[0].claim, [verdict.mean for verdict in verdicts]
+    text = f"{claim.words} for {len(models['holds'])} of {_count(len(verdicts), 'model')}"
+    text += f" (difference {min(means):+.{claim.digits}f} to {max(means):+.{claim.digits}f}"
+    text += f"; the opposite for {', '.join(models['fails'])}" if models["fails"] else ""
+    text += f"; undecided for {', '.join(models['open'])}" if models["open"] else ""
     return text + ")"
 
 

@@ -7,34 +7,37 @@ everywhere.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from napsets.checks.text import percent
 from napsets.datasets import amazon_predictions
 from napsets.errors import InvalidInputError
 from napsets.files.predictions import NodePredictions
 from napsets.studies.draws import GRAPHS, KINDS, MODELS, DrawCell, DrawScope, DrawStudy
-from napsets.studies.split_comparison import (
-    Averages,
-    Place,
-    averages,
-    compare_with_split,
-    coverage_tests,
-    goals,
-    is_comparable,
-)
-from napsets.studies.study import DIFFERENCE, POSITIVE, SHARE, Findings, Page, Row, columns
-from napsets.studies.tables import Entry, Table, fold, join_page
-
-if TYPE_CHECKING:
-    from napsets.studies.laboratory import Laboratory, RowStore
+from napsets.studies.standings import BASELINE, Overall, Standing, grouped, overall, standings
+from napsets.studies.study import DIFFERENCE, POSITIVE, SHARE, Row, columns
+from napsets.studies.tables import Entry, Table, fold, join_page, mean
 
 #: The command that writes the committed rows and the page.
 COMMAND = "napsets reproduce sets --page docs/sets.md"
-METHODS = ("split", "naps", "naps-exact", "daps", "informed", "auto", "auto-small")
+METHODS = (BASELINE, "naps", "naps-exact", "daps", "informed", "auto", "auto-small")
+#: The goals that were set: method, share of labels, what was to be reached, and the most that a ratio was to be.
+_GOALS = (
+    ("auto", 0.3, "at least 17 % smaller (arithmetic mean)", "arithmetic", 0.83),
+    ("auto", 0.05, "at least 13 % smaller (arithmetic mean)", "arithmetic", 0.87),
+    ("auto", 0.3, "at most 2 % larger on any graph", "worst", 1.02),
+    ("auto", 0.05, "at most 2 % larger on any graph", "worst", 1.02),
+    ("auto", 0.3, "at most 0.7 of the excess gaps", "gaps", 0.7),
+    ("auto", 0.05, "at most 0.9 of the excess gaps", "gaps", 0.9),
+    ("auto-small", 0.3, "at least 24 % smaller (arithmetic mean)", "arithmetic", 0.76),
+    ("auto-small", 0.05, "at least 18 % smaller (arithmetic mean)", "arithmetic", 0.82),
+)
 
 _INTRODUCTION = """\
 # Sets on a dozen graphs
@@ -120,63 +123,57 @@ class SetsStudy(DrawStudy):
             raise InvalidInputError(f"`seeds` must be 1 in the study of sets; got {options['seeds']}")
         return super().scope(quick, options)
 
-    def findings(self, laboratory: Laboratory, scope: DrawScope) -> Findings:  # noqa: D102
-        rows = self.rows(laboratory.store, scope)
-        return Findings(tables(rows), dict, facts={"rows": len(rows), "skipped": laboratory.skipped})
+    def tables(self, rows: Sequence[Row]) -> list[Table]:
+        """Return the tables of the page; the comparison with split APS is short enough for a terminal."""
+        places = standings(rows, by_model=True)
+        return [*_comparison_tables(places), *_goal_table(places), *_choice_table(rows), *_graph_tables(rows, places)]
 
-    def page(self, store: RowStore, scope: DrawScope) -> Page:  # noqa: D102
-        return Page(page_text(self.rows(store, scope)), {})
-
-
-def page_text(rows: Sequence[Row]) -> str:
-    """Return the page in Markdown: goals and comparison first, the tables of single models and graphs behind folds."""
-    if not rows:
-        return f"# Sets on a dozen graphs\n\nNo results yet. Run\n\n```\n{COMMAND}\n```\n"
-    table = averages(rows)
-    counts = sorted({average.repetitions for average in table.values()})
-    settings = {
-        "graphs": len({place.dataset for place in table}),
-        "models": len(_models(table)),
-        "repetitions": f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}",
-        "command": COMMAND,
-    }
-    parts = [_INTRODUCTION.format(**settings)]
-    if _goal_table(table):
-        parts += ["## Goals", *(goal.markdown() for goal in _goal_table(table))]
-    comparisons = _comparison_tables(table)
-    everywhere = [wide for wide in comparisons if "all-models" in wide.name] or comparisons
-    by_model = [wide for wide in comparisons if wide not in everywhere]
-    parts += ["## Compared with split APS", *(wide.markdown() for wide in everywhere)]
-    if by_model:
-        parts.append(fold("The same for each model", *(wide.markdown() for wide in by_model)))
-    parts += ["## How it was measured", _HOW.format(**settings)]
-    tested = [line for method in ("auto", "auto-small") for line in _test_sentences(rows, method)]
-    if tested:
-        parts += ["## Tests of coverage", _LAW, "\n".join(tested)]
-    parts += ["## Choices of `auto`", fold("The most frequent choices", _choice_table(rows).markdown())]
-    parts += ["## Graph by graph", fold("Size, gaps and coverage", *(one.markdown() for one in _graph_tables(table)))]
-    return join_page(parts)
-
-
-def tables(rows: Sequence[Row]) -> list[Table]:
-    """Return the tables of the page; the comparison with split APS is short enough for a terminal."""
-    if not rows:
-        return []
-    table = averages(rows)
-    return [*_comparison_tables(table), *_goal_table(table), _choice_table(rows), *_graph_tables(table)]
+    def text(self, rows: Sequence[Row]) -> str:
+        """Return the page: goals and comparison first, the tables of single models and graphs behind folds."""
+        if not rows:
+            return f"# Sets on a dozen graphs\n\nNo results yet. Run\n\n```\n{COMMAND}\n```\n"
+        places = standings(rows, by_model=True)
+        counts = sorted({place.draws for place in places})
+        settings = {
+            "graphs": len({place.dataset for place in places}),
+            "models": len(_models(places)),
+            "repetitions": f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}",
+            "command": COMMAND,
+        }
+        goal_table, comparisons = _goal_table(places), _comparison_tables(places)
+        everywhere = [wide for wide in comparisons if "all-models" in wide.name] or comparisons
+        by_model = [wide for wide in comparisons if wide not in everywhere]
+        tested = [line for method in ("auto", "auto-small") for line in _test_sentences(rows, method)]
+        parts = [
+            _INTRODUCTION.format(**settings),
+            "## Goals" if goal_table else "",
+            *_markdown(goal_table),
+            "## Compared with split APS",
+            *_markdown(everywhere),
+            fold("The same for each model", *_markdown(by_model)) if by_model else "",
+            "## How it was measured",
+            _HOW.format(**settings),
+            *(["## Tests of coverage", _LAW, "\n".join(tested)] if tested else []),
+            "## Choices of `auto`",
+            fold("The most frequent choices", *_markdown(_choice_table(rows))),
+            "## Graph by graph",
+            fold("Size, gaps and coverage", *_markdown(_graph_tables(rows, places))),
+        ]
+        return join_page(parts)
 
 
-def _models(table: Averages) -> list[str]:
-    return [model for model in MODELS if any(place.model == model for place in table)]
+def _markdown(tables: Iterable[Table]) -> list[str]:
+    return [table.markdown() for table in tables]
 
 
-def _methods(table: Averages) -> list[str]:
-    return list(dict.fromkeys([*METHODS, *(place.method for place in table)]))
+def _models(places: Iterable[Standing]) -> list[str]:
+    there = {place.model for place in places}
+    return [model for model in MODELS if model in there]
 
 
-def _scopes(table: Averages) -> dict[str, list[str]]:
+def _scopes(places: Sequence[Standing]) -> dict[str, list[str]]:
     """Return all models together, and each of them."""
-    models = _models(table)
+    models = _models(places)
     return ({"all models": models} if len(models) > 1 else {}) | {model: [model] for model in models}
 
 
@@ -184,40 +181,93 @@ def _percent(share: float) -> str:
     return f"{round(100 * share):02d}"
 
 
-def _comparison_tables(table: Averages) -> list[Table]:
+class SplitRatios(NamedTuple):
+    """A method compared with split APS over graphs: ratios of mean sizes, and of mean excess gaps."""
+
+    sizes: Overall
+    gaps: float
+    gaps_by_kind: dict[str, float]
+
+
+def compare_with_split(places: Iterable[Standing], share: float, models: Sequence[str]) -> dict[str, SplitRatios]:
+    """Compare each method with split APS on all graphs and these models."""
+    here = [place for place in places if place.share == share and place.model in models]
+    base = {place.place: place for place in here if place.method == BASELINE}
+    summaries = {summary.method: summary for summary in overall(here)}
+    ratios = {}
+    for method, mine in grouped(here, "method").items():
+        theirs = [base[place.place] for place in mine]
+        kinds = {kind: mean(p.excess[kind] for p in mine) / mean(p.excess[kind] for p in theirs) for kind in KINDS}
+        gaps = mean(place.total for place in mine) / mean(place.total for place in theirs)
+        ratios[method] = SplitRatios(summaries[method], gaps, kinds)
+    return {method: ratios[method] for method in _in_order(ratios)}
+
+
+def _in_order(methods: Iterable[str]) -> list[str]:
+    there = list(methods)
+    return [*(name for name in METHODS if name in there), *sorted(name for name in there if name not in METHODS)]
+
+
+def _comparison_tables(places: Sequence[Standing]) -> list[Table]:
     """Return sizes and gaps relative to split APS, for each share of labels, over all models and for each."""
-    sizes = ["method", "geometric mean", "arithmetic mean", "worst", "on", "coverage", "empty", "full"]
-    shown = ("method", "geometric", "arithmetic", "worst", "worst_on", "coverage")
+    sizes: dict[str, Any] = {
+        "method": "method",
+        "geometric mean": lambda summary: summary.ratio.mean,
+        "arithmetic mean": "arithmetic",
+        "worst": "worst",
+        "on": "worst_on",
+        "coverage": "coverage",
+        "empty": lambda summary: percent(summary.empty_rate),
+        "full": lambda summary: percent(summary.full_rate),
+    }
     size_notes = ["Coverage, and the share of empty and of full sets, are means over graphs."]
     comparisons = []
-    for share in sorted({place.share for place in table}):
-        for name, models in _scopes(table).items():
-            methods = [method for method in _methods(table) if is_comparable(table, method, share, models)]
-            ratios = [compare_with_split(table, method, share, models) for method in methods]
-            size_lines: list[list[Entry]] = [
-                [*(getattr(r, name) for name in shown), percent(r.empty), percent(r.full)] for r in ratios
-            ]
-            gap_lines: list[list[Entry]] = [
-                [r.method, r.gaps, *(r.gaps_by_kind[kind] for kind in KINDS)] for r in ratios
-            ]
+    for share in sorted({place.share for place in places}):
+        for name, models in _scopes(places).items():
+            ratios = compare_with_split(places, share, models)
             where, file = f"{percent(share, 0)} labelled, {name}", f"{_percent(share)}-{name.replace(' ', '-')}"
-            comparisons += [
-                Table(f"sets-sizes-{file}", f"{where}: ratio of mean sizes", sizes, size_lines, notes=size_notes),
-                Table(
-                    f"sets-gaps-{file}", f"{where}: ratio of the mean sums of excess gaps, and by kind of group",
-                    ["method", "all", *KINDS], gap_lines, dict.fromkeys(["all", *KINDS], 2),
-                ),
-            ]  # fmt: skip
+            summaries = [ratio.sizes for ratio in ratios.values()]
+            title = f"{where}: ratio of mean sizes"
+            comparisons.append(Table.of(f"sets-sizes-{file}", title, summaries, sizes, notes=size_notes))
+            gap_lines: list[list[Entry]] = [[m, r.gaps, *r.gaps_by_kind.values()] for m, r in ratios.items()]
+            title = f"{where}: ratio of the mean sums of excess gaps, and by kind of group"
+            heads = ["method", "all", *KINDS]
+            comparisons.append(Table(f"sets-gaps-{file}", title, heads, gap_lines, dict.fromkeys(heads[1:], 2)))
     return comparisons
 
 
-def _goal_table(table: Averages) -> list[Table]:
-    """Return the goals with the measured values; nothing if these were not measured."""
-    scopes = _scopes(table)
-    wanted = (("auto", 0.05), ("auto", 0.3), ("auto-small", 0.05), ("auto-small", 0.3))
-    if not all(is_comparable(table, method, share, models) for method, share in wanted for models in scopes.values()):
+class Goal(NamedTuple):
+    """A ratio to split APS that was to be reached, and the most that it was to be."""
+
+    text: str
+    value: float
+    limit: float
+
+    @property
+    def met(self) -> bool:
+        """Whether the value is at most the limit."""
+        return self.value <= self.limit
+
+
+def goals(places: Sequence[Standing], models: Sequence[str]) -> list[Goal]:
+    """Return the goals that were set, over all graphs and these models; nothing if these were not measured."""
+    by_share = {share: compare_with_split(places, share, models) for share in (0.05, 0.3)}
+    if not all(method in by_share[share] for method, share, *_ in _GOALS):
         return []
-    reached = [goals(table, models) for models in scopes.values()]
+    reached = []
+    for method, share, words, name, limit in _GOALS:
+        ratios = by_share[share][method]
+        value = ratios.gaps if name == "gaps" else getattr(ratios.sizes, name)
+        reached.append(Goal(f"`{method}`, {percent(share, 0)} labelled: {words}", value, limit))
+    return reached
+
+
+def _goal_table(places: Sequence[Standing]) -> list[Table]:
+    """Return the goals with the measured values; nothing if these were not measured."""
+    scopes = _scopes(places)
+    reached = [goals(places, models) for models in scopes.values()]
+    if not reached or not all(reached):
+        return []
     lines: list[list[Entry]] = [
         [same[0].text, same[0].limit, *(f"{goal.value:.4f} {'met' if goal.met else '**not met**'}" for goal in same)]
         for same in zip(*reached, strict=True)
@@ -228,13 +278,55 @@ def _goal_table(table: Averages) -> list[Table]:
     return [Table("sets-goals", title, ["goal", "at most", *scopes], lines, {"at most": 2}, notes, for_screen=False)]
 
 
+@dataclass(frozen=True)
+class CoverageTest:
+    """Mean coverage over repetitions, and its distribution if nodes are labelled at random."""
+
+    where: tuple[str, str, float]  #: graph, model, share of labels
+    level_labels: int
+    expected: float
+    coverage: float
+    p_value: float
+
+
+def coverage_tests(rows: Iterable[Row], method: str) -> list[CoverageTest]:
+    """Return the two-sided tail probability of each mean coverage of a method.
+
+    With m labels for the level and k = ⌈(m+1)(1−α)⌉, the covered ones among N nodes are beta-binomial (N; k, m+1−k),
+    whatever the score. Repetitions are drawn again from the same nodes, so that their counts are independent and their
+    sum is the convolution of these laws.
+    """
+    by_place: dict[tuple[str, str, float], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["method"] == method:
+            by_place[row["dataset"], row["model"], row["share"]].append(row)
+    return [_coverage_test(where, by_place[where]) for where in sorted(by_place)]
+
+
+def _coverage_test(where: tuple[str, str, float], rows: Sequence[Row]) -> CoverageTest:
+    from scipy.stats import betabinom
+
+    settings = {(row["nodes"], row["level_labels"], row["alpha"]) for row in rows}
+    if len(settings) != 1:
+        raise InvalidInputError(f"{where} was measured with different numbers of labels")
+    nodes, labels, alpha = settings.pop()
+    k = math.ceil((labels + 1) * (1 - alpha) - 1e-9)
+    covered = sum(round(row["coverage"] * row["nodes"]) for row in rows)
+    size = 1 << (nodes * len(rows)).bit_length()
+    single = betabinom.pmf(np.arange(nodes + 1), nodes, k, labels + 1 - k)
+    together = np.maximum(np.fft.irfft(np.fft.rfft(single, size) ** len(rows), size), 0.0)
+    tail = float(min(together[: covered + 1].sum(), together[covered:].sum()))
+    return CoverageTest(where, labels, k / (labels + 1), covered / nodes / len(rows), min(1.0, 2.0 * tail))
+
+
 def _test_sentences(rows: Sequence[Row], method: str) -> list[str]:
     tests = coverage_tests(rows, method)
     if not tests:
         return []
     worst = min(tests, key=lambda test: test.p_value)
     below = sum(test.p_value < 0.05 for test in tests)
-    where = f"{worst.place.dataset}, {worst.place.model}, {percent(worst.place.share, 0)}"
+    graph, model, share = worst.where
+    where = f"{graph}, {model}, {percent(share, 0)}"
     return [
         f"- `{method}`: the smallest of {len(tests)} p-values is {worst.p_value:.3g} ({where}: coverage "
         f"{worst.coverage:.4f}, expected {worst.expected:.4f}, m = {worst.level_labels}); after "
@@ -243,8 +335,8 @@ def _test_sentences(rows: Sequence[Row], method: str) -> list[str]:
     ]
 
 
-def _choice_table(rows: Sequence[Row]) -> Table:
-    """Return the most frequent choices of `auto` on each graph."""
+def _choice_table(rows: Sequence[Row]) -> list[Table]:
+    """Return the most frequent choices of `auto` on each graph; nothing without rows."""
     counts: dict[tuple[str, float], Counter[str]] = defaultdict(Counter)
     for row in rows:
         if row["method"] == "auto":
@@ -252,35 +344,36 @@ def _choice_table(rows: Sequence[Row]) -> Table:
     shares = sorted({row["share"] for row in rows})
     lines: list[list[Entry]] = [
         [graph, *("; ".join(f"{name} ({times})" for name, times in counts[graph, s].most_common(3)) for s in shares)]
-        for graph in _graphs(rows)
+        for graph in _graphs(row["dataset"] for row in rows)
     ]
     title = "The three most frequent choices, over models and repetitions"
     heads = ["graph", *(f"{percent(share, 0)} labelled" for share in shares)]
-    return Table("sets-choices", title, heads, lines, for_screen=False)
+    return [Table("sets-choices", title, heads, lines, for_screen=False)] if rows else []
 
 
-def _graphs(rows: Sequence[Row]) -> list[str]:
-    names = {row["dataset"] for row in rows}
+def _graphs(datasets: Iterable[str]) -> list[str]:
+    names = set(datasets)
     return [*(name for name in GRAPHS if name in names), *sorted(names - set(GRAPHS))]
 
 
-def _graph_tables(table: Averages) -> list[Table]:
+def _graph_tables(rows: Sequence[Row], places: Sequence[Standing]) -> list[Table]:
     """Return size, excess gaps and coverage of each method on each graph."""
-    shown = {"mean_size": ("mean size", 2), "total": ("sum of excess gaps", 3), "coverage": ("coverage", 3)}
-    graphs = _graphs([place._asdict() for place in table])
-    graph_tables = []
-    for share in sorted({place.share for place in table}):
-        for model in _models(table):
-            methods = [method for method in _methods(table) if is_comparable(table, method, share, [model])]
-            for name, (heading, digits) in shown.items():
+    shown = {"size": ("mean-size", "mean size", 2), "total": ("total", "sum of excess gaps", 3)}
+    shown |= {"coverage": ("coverage", "coverage", 3)}
+    graph_tables, known = [], {(row["dataset"], row["model"], row["share"]): row for row in rows}
+    for share in sorted({place.share for place in places}):
+        for model in _models(places):
+            here = {(p.dataset, p.method): p for p in places if (p.share, p.model) == (share, model)}
+            methods = _in_order({method for _, method in here})
+            for name, (file, heading, digits) in shown.items():
                 lines: list[list[Entry]] = []
-                for graph in graphs:
-                    known = {m: table[place] for m in methods if (place := Place(graph, model, share, m)) in table}
-                    if "split" in known:
-                        numbers = [getattr(known[m], name) if m in known else None for m in methods]
-                        lines.append([graph, known["split"].labels, known["split"].accuracy, *numbers])
+                for graph in _graphs(dataset for dataset, _ in here):
+                    row = known[graph, model, share]
+                    numbers = [getattr(here[graph, m], name) if (graph, m) in here else None for m in methods]
+                    lines.append([graph, row["labels"], row["accuracy"], *numbers])
                 title = f"{percent(share, 0)} labelled, {model}: {heading}"
-                file = f"sets-{name.replace('_', '-')}-{_percent(share)}-{model}"
                 heads = ["graph", "labels", "accuracy", *methods]
-                graph_tables.append(Table(file, title, heads, lines, dict.fromkeys(methods, digits), for_screen=False))
+                shown_as = dict.fromkeys(methods, digits)
+                file = f"sets-{file}-{_percent(share)}-{model}"
+                graph_tables.append(Table(file, title, heads, lines, shown_as, for_screen=False))
     return graph_tables

@@ -18,7 +18,7 @@ from napsets.errors import imported
 from napsets.methods import PAPER, title
 from napsets.studies.draws import KINDS
 from napsets.studies.study import Row
-from napsets.studies.tables import MeanInterval, interval, mean
+from napsets.studies.tables import MeanInterval, colours, interval, mean, panels
 
 #: What all others are compared with: split conformal prediction with the paper's score.
 BASELINE = PAPER["APS"]
@@ -26,9 +26,11 @@ BASELINE = PAPER["APS"]
 _CLEARLY = 3.0
 #: A palette that colour-blind readers can distinguish (Okabe and Ito).
 _COLOURS = {"on the front": "#0072B2", "not on it": "#999999", "does not cover": "#D55E00", "baseline": "#000000"}
-_COLUMNS = 3
 #: What is averaged over the graphs of a method.
 _AVERAGED = ("under", "coverage", "empty_rate", "full_rate", "seconds")
+
+#: Rows by model, seed and repetition.
+_Draws = dict[tuple[object, ...], Row]
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Standing:
     """A method on one graph with one share of labels, over models, seeds and draws."""
 
     dataset: str
+    model: str  #: the only one, where models are kept apart; otherwise empty
     share: float
     method: str
     draws: int  #: rows that it rests on
@@ -58,6 +61,16 @@ class Standing:
     alpha: float  #: error rate
 
     @property
+    def place(self) -> str:
+        """Where it was measured, for people."""
+        return f"{self.dataset}, {self.model}" if self.model else self.dataset
+
+    @property
+    def total(self) -> float:
+        """Sum of the excess gaps over all kinds of groups that there are."""
+        return float(np.nansum(list(self.excess.values())))
+
+    @property
     def covers(self) -> bool:
         """Whether coverage is not clearly below 1 − alpha."""
         return self.coverage >= 1.0 - self.alpha - _CLEARLY * self.coverage_error
@@ -68,62 +81,70 @@ class Standing:
         return no_worse and (self.size < other.size or self.gap < other.gap)
 
 
-def standings(rows: Iterable[Row]) -> list[Standing]:
-    """Return the standing of each method on each graph with each share; rows without a baseline are left out."""
-    by_graph: dict[tuple[str, float], dict[str, dict[tuple[object, ...], Row]]]
-    by_graph = defaultdict(lambda: defaultdict(dict))
+def standings(rows: Iterable[Row], *, by_model: bool = False) -> list[Standing]:
+    """Return the standing of each method on each graph with each share, over all models or for each of them.
+
+    Rows without a baseline are left out.
+    """
+    by_graph: dict[tuple[str, str, float], dict[str, _Draws]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
-        draw = (row["model"], row["seed"], row["repetition"])
-        by_graph[row["dataset"], row["share"]][row["method"]][draw] = row
+        where = (row["dataset"], row["model"] if by_model else "", row["share"])
+        by_graph[where][row["method"]][row["model"], row["seed"], row["repetition"]] = row
     return [
-        _standing(dataset, share, method, own, methods[BASELINE])
-        for (dataset, share), methods in sorted(by_graph.items())
+        _standing(*where, method, own, methods[BASELINE])
+        for where, methods in sorted(by_graph.items())
         if BASELINE in methods
         for method, own in methods.items()
         if own.keys() & methods[BASELINE].keys()
     ]
 
 
-def _standing(
-    dataset: str, share: float, method: str, own: dict[tuple[object, ...], Row], base: dict[tuple[object, ...], Row]
-) -> Standing:
+def _standing(dataset: str, model: str, share: float, method: str, own: _Draws, base: _Draws) -> Standing:
     both = [(own[draw], base[draw]) for draw in sorted(own.keys() & base.keys(), key=str)]
     mine = [row for row, _ in both]
-    ratio = mean([row["mean_size"] for row in mine]) / mean([plain["mean_size"] for _, plain in both])
-    difference = mean([row_excess(row) - row_excess(plain) for row, plain in both])
-    seeds = sorted({row["seed"] for row in mine})
-    by_seed = [[row for row in mine if row["seed"] == seed] for seed in seeds]
+    ratio = mean(row["mean_size"] for row in mine) / mean(plain["mean_size"] for _, plain in both)
+    difference = mean(_row_excess(row) - _row_excess(plain) for row, plain in both)
+    by_seed = [[row for row in mine if row["seed"] == seed] for seed in sorted({row["seed"] for row in mine})]
     independent = {(row["seed"], row["repetition"]): row for row in mine}.values()
     alpha = mine[0]["alpha"]
     noise = [alpha * (1 - alpha) * (1 / row["level_labels"] + 1 / row["nodes"]) for row in independent]
     return Standing(
         dataset,
+        model,
         share,
         method,
         len(both),
         ratio=ratio,
-        size=ratio * mean([row["mean_size"] for row in base.values()]),
-        size_error=_error([mean([row["mean_size"] for row in rows]) for rows in by_seed]),
-        gap=difference + mean([row_excess(row) for row in base.values()]),
-        gap_error=_error([mean([row_excess(row) for row in rows]) for rows in by_seed]),
-        excess={kind: mean([_excess(row, "gap", kind) for row in mine]) for kind in KINDS},
-        under=mean([_excess(row, "under", kind) for row in mine for kind in KINDS]),
+        size=ratio * mean(row["mean_size"] for row in base.values()),
+        size_error=_error([mean(row["mean_size"] for row in rows) for rows in by_seed]),
+        gap=difference + mean(_row_excess(row) for row in base.values()),
+        gap_error=_error([mean(_row_excess(row) for row in rows) for rows in by_seed]),
+        excess={kind: mean(_excess(row, kind) for row in mine) for kind in KINDS},
+        under=mean(_lacking(row, kind) for row in mine for kind in KINDS),
         coverage_error=math.sqrt(sum(noise)) / len(noise),
-        **{name: mean([row[name] for row in mine]) for name in ("coverage", "empty_rate", "full_rate")},
+        **{name: mean(row[name] for row in mine) for name in ("coverage", "empty_rate", "full_rate")},
         seconds=float(np.median([row["seconds"] for row in mine])),
         alpha=alpha,
     )
 
 
-def row_excess(row: Row) -> float:
+def _row_excess(row: Row) -> float:
     """Return the mean excess gap over the kinds of groups that there are."""
-    return mean([_excess(row, "gap", kind) for kind in KINDS])
+    return mean(_excess(row, kind) for kind in KINDS)
 
 
-def _excess(row: Row, name: str, kind: str) -> float:
-    """Return what is beyond chance, NaN without groups; by chance half of a gap lies below and half above."""
-    value, chance = row[f"{name}_{kind}"], row[f"chance_{kind}"]
-    return math.nan if value is None else value - (chance if name == "gap" else chance / 2)
+def _excess(row: Row, kind: str) -> float:
+    """Return the gap beyond chance, NaN without groups."""
+    gap: float | None = row[f"gap_{kind}"]
+    if gap is None:
+        return math.nan
+    return float(row[f"excess_{kind}"]) if f"excess_{kind}" in row else gap - float(row[f"chance_{kind}"])
+
+
+def _lacking(row: Row, kind: str) -> float:
+    """Return the part of the gap beyond chance that lies below the target; by chance half of a gap does."""
+    under = row.get(f"under_{kind}")
+    return math.nan if under is None else under - row[f"chance_{kind}"] / 2
 
 
 def front(places: Sequence[Standing]) -> list[Standing]:
@@ -142,7 +163,8 @@ class Overall:
     graphs: int
     draws: int
     ratio: MeanInterval  #: geometric mean over graphs of its size over the baseline's
-    #: The largest of these ratios, and the graph.
+    arithmetic: float  #: arithmetic mean of these ratios
+    #: The largest of them, and the graph.
     worst: float
     worst_on: str
     gap: MeanInterval  #: mean over graphs of the excess gap
@@ -165,47 +187,47 @@ class Overall:
 
 def overall(places: Sequence[Standing]) -> list[Overall]:
     """Compare methods over the graphs of one share, the smallest sets first."""
-    by_graph: dict[str, list[Standing]] = defaultdict(list)
-    by_method: dict[str, list[Standing]] = defaultdict(list)
-    for place in places:
-        by_graph[place.dataset].append(place)
-        by_method[place.method].append(place)
-    base = {place.dataset: place for place in by_method.get(BASELINE, [])}
+    by_graph, by_method = grouped(places, "place"), grouped(places, "method")
+    base = {place.place: place for place in by_method.get(BASELINE, [])}
     fronts = {graph: {place.method for place in front(here)} for graph, here in by_graph.items()}
     ranks = {graph: _ranks(here) for graph, here in by_graph.items()}
     summaries = []
     for method, mine in by_method.items():
-        logs = interval(np.log([place.ratio for place in mine]))
         worst = max(mine, key=lambda place: place.ratio)
-        placed = [ranks[place.dataset][method] for place in mine if method in ranks[place.dataset]]
         summaries.append(
             Overall(
                 method,
                 graphs=len(mine),
                 draws=sum(place.draws for place in mine),
-                ratio=MeanInterval(*(math.exp(end) for end in logs)),
+                ratio=MeanInterval(*(math.exp(end) for end in interval(np.log([place.ratio for place in mine])))),
+                arithmetic=mean(place.ratio for place in mine),
                 worst=worst.ratio,
-                worst_on=worst.dataset,
+                worst_on=worst.place,
                 gap=interval(np.array([place.gap for place in mine])),
-                gap_difference=interval(np.array([place.gap - base[place.dataset].gap for place in mine])),
-                rank=mean(placed),
-                on_front=sum(method in fronts[place.dataset] for place in mine),
+                gap_difference=interval(np.array([place.gap - base[place.place].gap for place in mine])),
+                rank=mean(ranks[place.place][method] for place in mine if method in ranks[place.place]),
+                on_front=sum(method in fronts[place.place] for place in mine),
                 fails=[place.dataset for place in mine if not place.covers],
-                **{name: mean([getattr(place, name) for place in mine]) for name in _AVERAGED},
+                **{name: mean(getattr(place, name) for place in mine) for name in _AVERAGED},
             )
         )
     return sorted(summaries, key=lambda summary: summary.ratio.mean)
 
 
+def grouped(places: Iterable[Standing], name: str) -> dict[Any, list[Standing]]:
+    """Return the places by one of their attributes."""
+    groups: dict[Any, list[Standing]] = defaultdict(list)
+    for place in places:
+        groups[getattr(place, name)].append(place)
+    return groups
+
+
 def _ranks(here: Sequence[Standing]) -> dict[str, float]:
     """Return the rank by size of each method that covers; those of the same size share the mean of theirs."""
+    from scipy.stats import rankdata
+
     able = [place for place in here if place.covers]
-    return {
-        place.method: 1
-        + sum(other.size < place.size for other in able)
-        + (sum(other.size == place.size for other in able) - 1) / 2
-        for place in able
-    }
+    return {place.method: float(rank) for place, rank in zip(able, rankdata([p.size for p in able]), strict=True)}
 
 
 def _error(values: Sequence[float]) -> float:
@@ -214,14 +236,12 @@ def _error(values: Sequence[float]) -> float:
 
 def front_figure(places: Sequence[Standing]) -> Any:
     """Return one panel per graph of one share: methods by mean size and excess gap, and the Pareto front."""
+    charts = [_panel(here, graph) for graph, here in grouped(places, "dataset").items()]
+    return panels(charts, 3).resolve_scale(color="shared")
+
+
+def _panel(here: Sequence[Standing], graph: str) -> Any:
     alt = imported("altair", "report")
-    graphs = list(dict.fromkeys(place.dataset for place in places))
-    panels = [_panel(alt, [place for place in places if place.dataset == graph], graph) for graph in graphs]
-    rows = [alt.hconcat(*panels[i : i + _COLUMNS]) for i in range(0, len(panels), _COLUMNS)]
-    return alt.vconcat(*rows).resolve_scale(color="shared")
-
-
-def _panel(alt: Any, here: Sequence[Standing], graph: str) -> Any:
     best = front(here)
     on_front = {place.method for place in best}
     points = [
@@ -229,19 +249,10 @@ def _panel(alt: Any, here: Sequence[Standing], graph: str) -> Any:
         for place in here
     ]
     # Logarithmic, because the sets of NAPS as published may be several times as large as the others.
-    wide = alt.Scale(type="log", nice=False, padding=12)
+    wide, high = alt.Scale(type="log", nice=False, padding=12), alt.Scale(zero=False, padding=12)
     x = alt.X("size:Q", title="mean size", scale=wide, axis=alt.Axis(tickCount=5, format="~g"))
-    y = alt.Y(
-        "gap:Q",
-        title="excess gap",
-        scale=alt.Scale(zero=False, padding=12),
-        axis=alt.Axis(format=".3~f", tickCount=5),
-    )
-    colour = alt.Color(
-        "place:N",
-        scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())),
-        legend=alt.Legend(title=None, orient="bottom"),
-    )
+    y = alt.Y("gap:Q", title="excess gap", scale=high, axis=alt.Axis(format=".3~f", tickCount=5))
+    colour = colours("place", _COLOURS)
     drawn = alt.Chart(alt.Data(values=points)).encode(x=x, y=y, color=colour)
     named = [point for point in points if point["place"] in ("on the front", "baseline")]
     words = alt.Chart(alt.Data(values=named)).mark_text(align="left", dx=6, dy=-4, fontSize=9)

@@ -13,17 +13,17 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from napsets.checks.values import check_alpha, choose
 from napsets.datasets import NodeDataset
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.predictions import NodePredictions
+from napsets.studies.tables import Findings, Page, Table
 
 if TYPE_CHECKING:
     from napsets.studies.laboratory import Laboratory, RowStore
-    from napsets.studies.tables import Table
 
 #: What was measured, by column.
 Row = dict[str, Any]
@@ -62,16 +62,13 @@ class Cell(ABC):
     measured: ClassVar[Mapping[str, Bounds]]
     #: Those of them that may be unknown, in addition to standard errors (``*_se``).
     may_lack: ClassVar[tuple[str, ...]] = ()
+    #: The settings that it has in common with the cells that it is computed with, in addition to the neighbours'.
+    common: ClassVar[tuple[str, ...]]
 
     @property
     @abstractmethod
     def title(self) -> str:
         """What the task of this cell is, for people."""
-
-    @property
-    @abstractmethod
-    def task(self) -> tuple[object, ...]:
-        """What it has in common with the cells that it is computed with, in addition to the neighbours' part."""
 
     @classmethod
     @abstractmethod
@@ -82,6 +79,11 @@ class Cell(ABC):
     def neighbours(self) -> tuple[object, ...]:
         """What it has in common with the cells that should run next to it, and in the same process."""
         return (self.study,)
+
+    @property
+    def task(self) -> tuple[object, ...]:
+        """What it has in common with the cells that it is computed with."""
+        return (*self.neighbours, *(getattr(self, name) for name in self.common))
 
     def can_run(self, root: str | os.PathLike[str]) -> bool:
         """Say whether what the cell needs is there; `root` is the folder of datasets that are read from files."""
@@ -137,8 +139,9 @@ class Cell(ABC):
 class ModelCell(Cell):
     """A cell about a trained model, whose predictions are kept in a file."""
 
-    #: How files of predictions end.
+    #: How files of predictions end, and the settings that tell the model from others: they are in the file's name.
     suffix: ClassVar[str]
+    model_settings: ClassVar[tuple[str, ...]] = ("dataset", "model", "seed")
     #: What is trained on what.
     dataset: str
     model: str
@@ -146,8 +149,8 @@ class ModelCell(Cell):
 
     @property
     def model_names(self) -> tuple[str, ...]:
-        """What tells the model from others: the name of its file of predictions."""
-        return (self.dataset, self.model, str(self.seed))
+        """What tells the model from others."""
+        return tuple(str(getattr(self, name)) for name in self.model_settings)
 
     @property
     def neighbours(self) -> tuple[object, ...]:
@@ -209,27 +212,8 @@ def narrowed(scope: ScopeType, options: Mapping[str, Any], known: Mapping[str, I
     return replace(scope, **changes)  # type: ignore[type-var]
 
 
-@dataclass(frozen=True)
-class Findings:
-    """What the rows of a study say."""
-
-    tables: list[Table]  #: those without rows are left out
-    figures: Callable[[], dict[str, Any]]  #: draws the figures, by name; they need an extra that tables do not need
-    sentences: Sequence[str] = ()  #: what stands below the tables on a screen
-    #: What the command's JSON output has in addition to the tables.
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Page:
-    """A page of the documentation: its Markdown, and its figures by name, which it expects in ``figures``."""
-
-    text: str
-    figures: dict[str, Any]
-
-
 class Study(ABC):
-    """What `napsets reproduce` can be asked for."""
+    """What `napsets reproduce` can be asked for: a scope says which cells to run, and rows are all that is shown."""
 
     activity: ClassVar[str] = "comparing"  #: what the command says it is doing while cells are run
     kinds: ClassVar[tuple[type[Cell], ...]]  #: the kinds of cells it is made of
@@ -245,12 +229,30 @@ class Study(ABC):
         """Return the cells to run."""
 
     @abstractmethod
-    def findings(self, laboratory: Laboratory, scope: Any) -> Findings:
-        """Return what the rows say."""
+    def rows(self, store: RowStore, scope: Any) -> Any:
+        """Return the rows to show."""
 
     @abstractmethod
+    def tables(self, rows: Any) -> list[Table]:
+        """Return the tables, those of the page among them."""
+
+    @abstractmethod
+    def text(self, rows: Any) -> str:
+        """Return the page of the documentation in Markdown."""
+
+    def figures(self, rows: Any) -> dict[str, Any]:
+        """Return the figures by name."""
+        return {}
+
+    def findings(self, laboratory: Laboratory, scope: Any) -> Findings:
+        """Return what the rows say."""
+        rows = self.rows(laboratory.store, scope)
+        return Findings(self.tables(rows), lambda: self.figures(rows), facts={"rows": len(rows)})
+
     def page(self, store: RowStore, scope: Any) -> Page:
         """Return the page of the documentation that is made from the rows."""
+        rows = self.rows(store, scope)
+        return Page(self.text(rows), self.figures(rows))
 
     def left_out(self, scope: Any, root: str | os.PathLike[str]) -> list[str]:
         """Return the datasets that are left out because their files are not there, which users should know."""

@@ -1,4 +1,4 @@
-"""What people look at: a table as data in its four forms, and the files of tables, figures and pages."""
+"""What people look at: a table as data in its four forms, parts of figures, and files of tables, figures and pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
@@ -18,7 +18,6 @@ from napsets.checks.arguments import FloatArray
 from napsets.checks.values import choose
 from napsets.errors import imported
 from napsets.files.places import replacing
-from napsets.studies.study import Page
 
 #: The forms that are files, and their suffixes.
 FORMATS = {"markdown": ".md", "csv": ".csv", "latex": ".tex"}
@@ -69,6 +68,8 @@ def interval(values: FloatArray) -> MeanInterval:
 
 
 Entry = str | int | float | Spread | None
+#: What a column shows of an item: an attribute or a key, or a function of it.
+Column = str | Callable[[Any], Entry]
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,11 @@ class Table:
     digits: dict[str, int] = field(default_factory=dict)
     notes: Sequence[str] = ()  #: sentences below it
     for_screen: bool = True  #: whether a terminal is wide and long enough for it; files always are
+
+    @classmethod
+    def of(cls, name: str, title: str, items: Iterable[Any], columns: Mapping[str, Column], **more: Any) -> Table:
+        """Return a table with one row per item."""
+        return cls(name, title, list(columns), [[_entry(item, c) for c in columns.values()] for item in items], **more)
 
     def text_rows(self) -> list[list[str]]:
         """Return the cells as people read them."""
@@ -127,23 +133,9 @@ class Table:
         lines = [" & ".join(_escape_latex(cell) for cell in row) + r" \\" for row in self.text_rows()]
         head = " & ".join(_escape_latex(column) for column in self.columns) + r" \\"
         caption = _escape_latex(" ".join([f"{self.title}.", *self.notes]).replace("..", "."))
-        return "\n".join(
-            [
-                r"\begin{table}",
-                r"\centering",
-                rf"\caption{{{caption}}}",
-                rf"\label{{tab:{self.name}}}",
-                rf"\begin{{tabular}}{{{form}}}",
-                r"\toprule",
-                head,
-                r"\midrule",
-                *lines,
-                r"\bottomrule",
-                r"\end{tabular}",
-                r"\end{table}",
-                "",
-            ]
-        )
+        before = [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", rf"\label{{tab:{self.name}}}"]
+        before += [rf"\begin{{tabular}}{{{form}}}", r"\toprule", head, r"\midrule"]
+        return "\n".join([*before, *lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
     def rich(self) -> Any:
         """Return a table for Rich's console."""
@@ -159,6 +151,13 @@ class Table:
 
     def _is_text(self, column: int) -> bool:
         return any(isinstance(row[column], str) for row in self.rows)
+
+
+def _entry(item: Any, column: Column) -> Entry:
+    if callable(column):
+        return column(item)
+    entry: Entry = item[column] if isinstance(item, Mapping) else getattr(item, column)
+    return entry
 
 
 def _parts(entry: Entry, two: bool) -> list[str | int | float]:
@@ -187,6 +186,25 @@ _LATEX = {
 
 def _escape_latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the rows of a study say."""
+
+    tables: list[Table]  #: those without rows are left out
+    figures: Callable[[], dict[str, Any]]  #: draws the figures, by name; they need an extra that tables do not need
+    sentences: Sequence[str] = ()  #: what stands below the tables on a screen
+    #: What the command's JSON output has in addition to the tables.
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the documentation: its Markdown, and its figures by name, which it expects in ``figures``."""
+
+    text: str
+    figures: dict[str, Any]
 
 
 def write_tables(tables: Iterable[Table], folder: str | os.PathLike[str], formats: Iterable[str]) -> list[Path]:
@@ -243,3 +261,16 @@ def mean(values: Iterable[float]) -> float:
     """Return the mean of the values that are known; NaN where none is."""
     known = [value for value in values if not math.isnan(value)]
     return sum(known) / len(known) if known else math.nan
+
+
+def panels(charts: Sequence[Any], columns: int) -> Any:
+    """Put charts side by side, in rows of so many."""
+    alt = imported("altair", "report")
+    return alt.vconcat(*(alt.hconcat(*charts[i : i + columns]) for i in range(0, len(charts), columns)))
+
+
+def colours(column: str, names: Mapping[str, str]) -> Any:
+    """Return the colours of the names in a column, with a legend below the chart."""
+    alt = imported("altair", "report")
+    scale = alt.Scale(domain=list(names), range=list(names.values()))
+    return alt.Color(f"{column}:N", scale=scale, legend=alt.Legend(title=None, orient="bottom"))
