@@ -9,6 +9,7 @@ heavy, so that the command can be stopped (Ctrl-C) without a word from the momen
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,11 @@ from napsets.version import __version__ as __version__
 
 def _read_stub() -> tuple[dict[str, str], list[str]]:
     """Return where each public name of ``__init__.pyi`` comes from, and the names of its ``__all__``."""
-    text = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-    imports, _, listed = text.partition("__all__ = [")
-    places: dict[str, str] = {}
-    for statement in imports.split("\nfrom ")[1:]:
-        module, _, names = statement.partition(" import ")
-        for name in names.partition("\n#")[0].strip("()\n ,").split(","):
-            places[name.partition(" as ")[0].strip()] = module
-    return places, [name.strip(' "\n') for name in listed.strip("]\n ,").split(",")]
+    *imports, listed = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body[1:]
+    places = {
+        alias.name: str(node.module) for node in imports if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    return places, ast.literal_eval(listed.value)  # type: ignore[attr-defined]
 
 
 _PLACES, __all__ = _read_stub()

@@ -84,7 +84,7 @@ def judge_tables(
             for name, counts in (("near", bag.near), ("far", bag.far))
         )
         strength = abs(exponents.far) * power
-        each = strength / far if strength <= 1 else ((1.0 + _LARGEST / far) ** strength - 1.0) / _LARGEST
+        slope = strength / far if strength <= 1 else ((1.0 + _LARGEST / far) ** strength - 1.0) / _LARGEST
         # Less than what a neighbour counts, whose label is not added far away alone.
         steady = np.full(places.size, NEIGHBOUR / 8.0 if strength <= 1 else _LARGEST)
         if ranked:
@@ -95,7 +95,7 @@ def judge_tables(
             limits = far * (gaps - 4.0 * margin) / (strength + 1e-300) * (1.0 - 1e-9)
             steady = np.minimum(steady, np.where(limits > 0, limits, -1.0).min(axis=1))
         with_near = weights * ((near + 1.0) / near) ** (exponents.near * power)
-        growth = np.nan_to_num(weights * each), np.nan_to_num(with_near * each), with_near - weights
+        growth = np.nan_to_num(weights * slope), np.nan_to_num(with_near * slope), with_near - weights
     for column, values in zip((SLOPE, NEAR_SLOPE, GROWTH), growth, strict=True):
         facts[:, column] = np.maximum(values.max(axis=1), 0.0) * (1.0 + 1e-9)  # all may shrink
     least, most = (1.0 - margin, 1.0 + margin) if ranked else (-1.0, -1.0)
