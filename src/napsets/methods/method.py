@@ -148,7 +148,8 @@ class Method(Calibrates[Calibrated]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "score", make_score(self.score))
-        object.__setattr__(self, "groups", make_groups(self.groups))
+        if self.groups is not None:
+            object.__setattr__(self, "groups", make_groups(self.groups))
         object.__setattr__(self, "seed", check_seed(self.seed))
         object.__setattr__(self, "allow_empty", check_flag("allow_empty", self.allow_empty))
         for name in ("localiser", "level"):
