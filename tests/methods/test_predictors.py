@@ -245,6 +245,17 @@ def test_what_was_changed_after_calibrate_is_named():
         predictor.predict(NODES)
 
 
+def test_a_calibration_that_fails_leaves_the_one_before_with_its_settings():
+    predictor = naps()
+    predictor.exact = True
+    with pytest.raises(ns.InvalidInputError, match="at least two nodes for an exact level"):
+        predictor.calibrate(GRAPH, P, Y, calibration=CALIBRATION[:1])
+    with pytest.raises(ns.NotCalibratedError, match="called again: `exact` was changed after it"):
+        predictor.predict(NODES)
+    predictor.exact = False
+    assert np.array_equal(predictor.predict(NODES).member, naps().predict(NODES).member)
+
+
 @pytest.mark.parametrize("make", [naps, split, auto, lambda: naps(exact=True).calibrated_])
 def test_several_alphas_give_a_list_of_sets(make):
     predictor = make()

@@ -51,8 +51,8 @@ class Predictor(Predicts, Calibrates[Kind]):
 
     def fit(self, data: CalibrationData) -> Kind:
         """Calibrate with arguments that were checked, and return this object."""
-        self._calibrated_with = self.to_method()
-        self.calibrated_ = self._calibrated_with.fit(data)
+        method = self.to_method()
+        self.calibrated_, self._calibrated_with = method.fit(data), method
         return self  # type: ignore[return-value]
 
     def calibrated(self, caller: str = "predict") -> Calibrated:
