@@ -42,7 +42,7 @@ _PROSE = ("sentences", "reasons", "threshold_text")
 
 def report_data(comparison: Any, **options: Any) -> Any:
     """Return what a report on a comparison of sets, or of intervals, shows."""
-    from napsets.report.data import page_data
+    from napsets.report.page import page_data
 
     return page_data(comparison, **options)
 

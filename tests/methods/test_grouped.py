@@ -17,7 +17,7 @@ from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.evaluation.comparison import compare
 from napsets.groups import Grouping
 from napsets.methods import load, make_method
-from napsets.report.kind import shown_methods
+from napsets.report.data import shown_methods
 from oracles import same_bits
 
 #: Level of each test of fit, with fixed seeds.

@@ -12,8 +12,7 @@ from napsets.advice.inspection import inspect_node
 from napsets.evaluation.comparison import compare
 from napsets.evaluation.results import Comparison
 from napsets.report import ReportData
-from napsets.report.explorer import BINS, DRAWN_NODES, EXPLORED_NODES, TOO_LITTLE, Explorer, affordable, explore
-from napsets.report.kind import VOICES
+from napsets.report.explorer import BINS, DRAWN_NODES, EXPLORED_NODES, TOO_LITTLE, VOICES, Explorer, affordable, explore
 from napsets.report.sets_page import SetsPage, node_bytes
 from napsets.scores.informed import evidence_of
 from worlds import FOUR

@@ -1,32 +1,35 @@
-"""What a page shows, as plain rows: computed by pure functions, rendered elsewhere."""
+"""What a page shows: its methods, and everything that stands on it as plain rows (`ReportData`).
+
+`PageKind` is what pages about sets and about intervals have in common; its two leaves are `SetsPage` and
+`IntervalsPage`.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike
+from napsets.checks.arguments import ArrayLike, BoolArray
+from napsets.checks.text import percent
 from napsets.errors import InvalidInputError
-from napsets.evaluation.comparison import CURVE_ALPHAS
-from napsets.evaluation.results import Comparison
-from napsets.evaluation.verdict_words import Verdict
-from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
-from napsets.report.chart_parts import Row, Table, band_rows, curve_rows, front_rows, method_rows
-from napsets.report.explorer import Explorer, explore
-from napsets.report.intervals_page import IntervalsPage
-from napsets.report.kind import PageKind, ShownMethod, focus
-from napsets.report.neighbourhoods import neighbourhood_map
-from napsets.report.record import record_of
-from napsets.report.sets_page import SetsPage
-from napsets.report.summary import Vocabulary
+from napsets.evaluation.results import Comparison, MethodResult
+from napsets.evaluation.verdict_words import Verdict, is_proven
+from napsets.graph import Graph
+from napsets.localisers import Everyone, HopsLocal
+from napsets.methods import methods
+from napsets.report.chart_parts import Row, Table
+from napsets.report.summary import Headline, Vocabulary
 from napsets.version import __version__
 
-#: The page of each kind of prediction.
-PAGES: Mapping[type[Prediction], type[PageKind]] = {PredictionSets: SetsPage, PredictionIntervals: IntervalsPage}
+if TYPE_CHECKING:
+    from napsets.report.explorer import Explorer
+    from napsets.report.page import Page
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,7 +44,7 @@ class ReportData:
         What was done, on what.
     alpha, hops, comparison
         The comparison, its error rate and the depth of its neighbourhoods.
-    kind : PageKind
+    kind : SetsPage or IntervalsPage
         What differs between pages about sets and about intervals.
     verdict : Verdict
         Which method to use, and how certain that is.
@@ -70,7 +73,7 @@ class ReportData:
     tables : list of (title, rows)
         Reproduction tables.
     details : mapping
-        What only this kind of page shows (`PageKind.rows`), which can also be read as attributes: `class_names`,
+        What only this kind of page shows (`rows` of its kind), which can also be read as attributes: `class_names`,
         `by_size` and `by_class` of sets, `widths`, `skewed`, `by_width`, `by_prediction`, `shared` and `shared_by` of
         intervals.
     """
@@ -80,7 +83,7 @@ class ReportData:
     alpha: float
     hops: int
     comparison: Comparison
-    kind: PageKind
+    kind: Page
     verdict: Verdict
     shown: list[ShownMethod]
     methods: list[Row]
@@ -106,80 +109,60 @@ class ReportData:
         return details[name]
 
 
-def page_data(
-    comparison: Comparison,
-    *,
-    class_names: Sequence[str] | None = None,
-    ids: ArrayLike | None = None,
-    title: str | None = None,
-    dataset: str | None = None,
-    model: str | None = None,
-    words: str | None = None,
-    tables: Sequence[Table] | None = None,
-    settings: Mapping[str, Any] | None = None,
-) -> ReportData:
-    """Compute the page's contents.
+ThresholdSource = Literal["hops", "everyone", "other"]
 
-    Parameters
-    ----------
-    comparison : Comparison
-        Methods side by side, the baseline first, with ``alphas=CURVE_ALPHAS``; the page is about the one that the
-        verdict takes or, if that is the baseline, about the second.
-    class_names : sequence of str, optional
-        One per class, of a comparison of sets.
-    ids : array, optional
-        What the nodes are called; by default as in the comparison, or in the graph that this graph was cut out of.
-    title, dataset, model : str, optional
-        What stands at the top of the page.
-    words : str, optional
-        What a node and its label are, separated by a comma: "package, build system".
-    tables : sequence of (title, rows), optional
-        Reproduction tables, each a title and a list of dictionaries.
-    settings : mapping, optional
-        More that ``napsets inspect --like`` should know: how the files were read.
-    """
-    if comparison.alphas != CURVE_ALPHAS:
-        raise InvalidInputError(
-            f"`comparison` must hold the error rates that the page draws, {len(CURVE_ALPHAS)} of them; it holds "
-            f"{len(comparison.alphas)}. Make it with compare(..., alphas=CURVE_ALPHAS)."
+
+@dataclass(frozen=True)
+class ShownMethod:
+    """A method as the page shows it."""
+
+    #: Its name in the table of methods, what charts call it (no two the same), and one line on what it is for.
+    name: str
+    title: str
+    text: str
+    #: Whether its thresholds are quantiles of scores around the node, of all scores, or come about in another way.
+    kind: ThresholdSource
+    exact: bool  #: Whether it covers at the target rate where calibration and judged nodes are exchangeable.
+
+
+def shown_methods(comparison: Comparison) -> list[ShownMethod]:
+    """Return the methods of a comparison, in its order."""
+    texts, often, graph = methods(), Counter(result.title for result in comparison), walked_graph(comparison)
+    return [
+        ShownMethod(
+            result.name,
+            result.title if often[result.title] == 1 else f"{result.title} ({result.name})",
+            texts.get(result.name, ""),
+            _kind(result, graph),
+            is_proven(result.calibrated),
         )
-    page = PAGES[comparison.prediction](comparison, class_names)
-    names = _node_names(comparison, ids)
-    verdict = comparison.verdict(page.class_names)
-    place, titles, covered = focus(comparison, verdict), page.titles, page.covered
-    rows = method_rows(comparison, titles, covered)
-    further = map(page.method_columns, comparison, covered, rows)
-    front, front_over = front_rows(comparison, titles, verdict, page.curve_size.field, page.front_sizes())
-    neighbourhoods = neighbourhood_map(comparison)
-    details = page.rows(place, [group.name for group in verdict.weak if group.what == "class"])
-    return ReportData(
-        title=title or f"{page.heading} {f'for {dataset}' if dataset else 'on a graph'}",
-        facts=_facts(comparison, dataset, model, page.graph_fact),
-        alpha=comparison.alpha,
-        hops=comparison.hops,
-        comparison=comparison,
-        kind=page,
-        verdict=verdict,
-        shown=page.methods,
-        methods=[row | columns for row, columns in zip(rows, further, strict=True)],
-        curve=curve_rows(comparison, titles, page.curves),
-        band=band_rows(comparison.results[place], comparison.alphas),
-        by_degree=details.pop("by_degree"),
-        front=front,
-        front_over=front_over,
-        balls=neighbourhoods.rows(comparison, titles, covered, describe=page.ball_row, size=page.ball_size.field),
-        links=neighbourhoods.links,
-        left_out=neighbourhoods.left_out,
-        explorer=explore(page, names=names, ball=neighbourhoods.ball, focus=place),
-        record=record_of(comparison, {**page.recorded, **(settings or {})}, comparison.results[place].name),
-        details=details,
-        names=names,
-        words=Vocabulary.parse(words),
-        tables=list(tables or []),
-    )
+        for result in comparison
+    ]
 
 
-def _node_names(comparison: Comparison, ids: ArrayLike | None) -> npt.NDArray[Any]:
+def focus(comparison: Comparison, verdict: Verdict) -> int:
+    """Return the place of the method that the page is about: the one to take, or the first to be compared with it."""
+    place = [result.name for result in comparison].index(verdict.method)
+    return place or min(1, len(comparison.results) - 1)
+
+
+def walked_graph(comparison: Comparison) -> Graph:
+    """Return the graph whose hops the page shows: along the direction of the first method that counts them."""
+    locals_ = (result.calibrated.local for result in comparison)
+    return next((local.reference.index.graph for local in locals_ if isinstance(local, HopsLocal)), comparison.graph)
+
+
+def _kind(result: MethodResult, walked: Graph) -> ThresholdSource:
+    if result.calibrated.grouped is not None:
+        return "other"
+    local = result.calibrated.local
+    # Hops that another direction leads to are not those that the page shows.
+    if isinstance(local, HopsLocal):
+        return "hops" if local.reference.graph is walked else "other"
+    return "everyone" if isinstance(result.calibrated.method.localiser, Everyone) else "other"
+
+
+def node_names(comparison: Comparison, ids: ArrayLike | None) -> npt.NDArray[Any]:
     """Return what the nodes are called on the page."""
     graph = comparison.graph
     names = comparison.ids if ids is None else np.asarray(ids)
@@ -190,7 +173,7 @@ def _node_names(comparison: Comparison, ids: ArrayLike | None) -> npt.NDArray[An
     return names
 
 
-def _facts(comparison: Comparison, dataset: str | None, model: str | None, graph_fact: str) -> list[tuple[str, str]]:
+def facts_of(comparison: Comparison, dataset: str | None, model: str | None, graph_fact: str) -> list[tuple[str, str]]:
     """Return what was done, on what."""
     graph, hops = comparison.graph, comparison.hops
     edges = graph.num_edges if graph.directed else graph.num_edges // 2
@@ -207,3 +190,68 @@ def _facts(comparison: Comparison, dataset: str | None, model: str | None, graph
         ("Made with", f"napsets {__version__}"),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+#: A table: one list per method, each cell with its note (an uncertainty, or nothing).
+Cells = list[list[tuple[str, str]]]
+
+
+class PageKind(ABC):
+    """A comparison, as the page about its kind of prediction shows it: its methods, and what each covers.
+
+    What else differs between pages has the same names in both leaves, and is described in `SetsPage`.
+    """
+
+    #: What the record says of the kind.
+    recorded: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, comparison: Comparison, class_names: Sequence[str] | None = None) -> None:
+        self.comparison = comparison
+        self.class_names = self.check_names(class_names)
+        self.methods = shown_methods(comparison)
+        self.covered: list[BoolArray] = [
+            result.prediction.covers(comparison.truth[comparison.nodes]) for result in comparison
+        ]
+
+    @property
+    def titles(self) -> list[str]:
+        """What charts call the methods."""
+        return [method.title for method in self.methods]
+
+    @abstractmethod
+    def check_names(self, names: Sequence[str] | None) -> list[str] | None:
+        """Return what classes are called on the page, or refuse the names."""
+
+    @abstractmethod
+    def size_cards(self, headline: Headline) -> tuple[list[Row], list[Row]]:
+        """Return the headline numbers of sizes: those before the worst neighbourhood, and those behind it."""
+
+    @abstractmethod
+    def method_cells(self, row: Row) -> list[tuple[str, str]]:
+        """Return what the comparison says of a method between its coverage and its worst neighbourhood."""
+
+    @abstractmethod
+    def size_cells(self, row: Row) -> list[tuple[str, str]]:
+        """Return the sizes of a method, counted."""
+
+    def cards(self, data: ReportData) -> list[Row]:
+        """Return the headline numbers: name, value of the method that the page is about, what to compare it with."""
+        headline = Headline.of(data)
+        first, last = self.size_cards(headline)
+        return [headline.coverage(data.alpha), *first, *headline.worst(), *last]
+
+    def method_table(self, data: ReportData) -> Cells:
+        """Return the comparison of the methods."""
+        return [
+            [
+                (row["method"], ""),
+                (percent(row["coverage"]), f"± {100 * row['coverage_se']:.1f}"),
+                *self.method_cells(row),
+                (percent(row["lowest"]), ""),
+            ]
+            for row in data.methods
+        ]
+
+    def size_table(self, data: ReportData) -> Cells:
+        """Return sizes, counted."""
+        return [[(row["method"], ""), *self.size_cells(row)] for row in data.methods]

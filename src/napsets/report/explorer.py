@@ -6,10 +6,10 @@ histogram of scores by hop, and a drawing of at most `DRAWN_NODES` of its neighb
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,12 @@ from napsets.evaluation.results import Comparison, MethodResult
 from napsets.graph import Graph
 from napsets.localisers import HopsLocal
 from napsets.methods import Scored
-from napsets.report.kind import VOICES, PageKind, VoiceColumn, walked_graph
+from napsets.report.data import walked_graph
+
+if TYPE_CHECKING:
+    from napsets.report.page import Page
+
+Item = TypeVar("Item")
 
 #: How many nodes can be explored, at most, and how many of them are shown for each reason.
 EXPLORED_NODES, NODES_PER_REASON = 600, 40
@@ -33,14 +38,25 @@ DRAWN_NODES = 96
 #: Bins of a histogram of scores.
 BINS = 40
 
+#: Labelled nodes that are named as evidence, at most.
+VOICES = 6
+
 #: Columns of `Explorer.reason`.
 RANDOM, FOCUS_COVERS, FOCUS_MISSES, TOO_LITTLE, EMPTY, LARGEST = range(6)
+
+
+class VoiceColumn(NamedTuple):
+    """A number that the explorer shows of each labelled node that is evidence."""
+
+    attribute: str  #: The attribute of a `LabelledEvidence` that has it.
+    shape: tuple[int, ...] = ()  #: Its shape; () for a single number.
+    fill: float = 0.0  #: What is shown where there is none.
 
 
 class Explorer(SimpleNamespace):
     """Nodes that can be looked at, and what explains their predictions: all that the page's script reads, by name.
 
-    What only one kind of page has is described in `explained` and `voice_columns` of its `PageKind`.
+    What only one kind of page has is described in `explained` and `voice_columns` of `SetsPage` and `IntervalsPage`.
 
     Attributes
     ----------
@@ -94,7 +110,7 @@ class Explorer(SimpleNamespace):
         return int(candidates[np.abs(labelled[candidates] - 100).argmin()])
 
 
-def explore(page: PageKind, *, names: npt.NDArray[Any], ball: IntArray, focus: int = 1) -> Explorer:
+def explore(page: Page, *, names: npt.NDArray[Any], ball: IntArray, focus: int = 1) -> Explorer:
     """Choose nodes, walk around each and keep what explains its predictions; `focus` is what reasons are about.
 
     `names` and `ball` have one entry per node: what it is called, and its neighbourhood on the map.
@@ -344,3 +360,23 @@ def _drawing(
         inner, first = taken, drawn.size
         drawn = np.append(drawn, taken)
     return {"drawn": drawn, "drawn_hop": hop, "drawn_parent": parent}
+
+
+def each_once(items: Sequence[Item | None], same: Callable[[Item, Item], bool]) -> tuple[IntArray, list[Item]]:
+    """Return the place of each item in a list that holds each of them once, −1 for None; and that list.
+
+    Examples
+    --------
+    >>> places, items = each_once([3, None, 4, 3], int.__eq__)
+    >>> places.tolist(), items
+    ([0, -1, 1, 0], [3, 4])
+    """
+    once: list[Item] = []
+    places = np.full(len(items), -1)
+    for i, item in enumerate(items):
+        if item is None:
+            continue
+        known = [place for place, other in enumerate(once) if same(item, other)]
+        places[i] = known[0] if known else len(once)
+        once += [] if known else [item]
+    return places, once

@@ -26,7 +26,6 @@ from napsets.report.chart_parts import (
     CHANCE_TIPS,
     INTERVAL_TIPS,
     Columns,
-    Ends,
     Looks,
     Measure,
     Row,
@@ -42,13 +41,13 @@ from napsets.report.chart_parts import (
     reach,
     tips,
 )
-from napsets.report.kind import VOICES, PageKind, VoiceColumn, each_once
+from napsets.report.data import PageKind
+from napsets.report.explorer import VOICES, Explorer, VoiceColumn, each_once
 from napsets.report.summary import Headline, Vocabulary, card
 from napsets.scores.informed_intervals import BoundInformedIntervals
 
 if TYPE_CHECKING:
     from napsets.report.data import ReportData
-    from napsets.report.explorer import Explorer
 
 #: Points of the curve that shows which share of the intervals is at most of a given width.
 WIDTH_POINTS = 81
@@ -79,7 +78,12 @@ class IntervalsPage(PageKind):
     ball_columns: ClassVar[Columns] = [("target", "Mean target", FORM)]
     score_mark = "Target"
     extremes = ("a single point", "widest intervals")
+    size_ends = staticmethod(median_ends)
     recorded: ClassVar[Mapping[str, str]] = {"task": "regression"}
+
+    @property
+    def graph_fact(self) -> str:
+        return ""
 
     def check_names(self, names: Sequence[str] | None) -> None:
         if names is not None:
@@ -103,9 +107,6 @@ class IntervalsPage(PageKind):
             "narrow": float(np.quantile(result.sizes, 0.25, method="lower")),
             "broad": float(np.quantile(result.sizes, 0.75, method="lower")),
         }
-
-    def front_sizes(self) -> list[Ends]:
-        return [median_ends(result.sizes) for result in self.comparison]
 
     def rows(self, place: int, weak: Sequence[str]) -> dict[str, Any]:
         """Return widths and coverage in fifths of the nodes, and where intervals can be compared.
@@ -236,8 +237,7 @@ class IntervalsPage(PageKind):
             "line": _number_line(looks, data.explorer, data.hops),
         }
 
-    def cards(self, data: ReportData) -> list[Row]:
-        headline = Headline.of(data)
+    def size_cards(self, headline: Headline) -> tuple[list[Row], list[Row]]:
         base, focus, beside = headline.base, headline.focus, headline.beside
         # Where both means are finite, no further note is needed.
         enough = math.isfinite(focus["mean_width"]) and math.isfinite(base["mean_width"])
@@ -246,10 +246,8 @@ class IntervalsPage(PageKind):
         shared = f"where all are finite {wide(focus['shared_width'])}{' compared with ' * bool(against)}{against}"
         half = f"half of the intervals from {wide(focus['narrow'])} to {wide(focus['broad'])} wide"
         endless = f"intervals of {focus['nodes']:,} have no end, because too few calibration nodes are near"
-        return [
-            headline.coverage(data.alpha),
-            card("Mean width", wide(focus["mean_width"]), beside(wide(base["mean_width"])), "" if enough else shared),
-            *headline.worst(),
+        mean = card("Mean width", wide(focus["mean_width"]), beside(wide(base["mean_width"])), "" if enough else shared)
+        return [mean], [
             card("Median width", wide(focus["median_width"]), beside(wide(base["median_width"])), half),
             card("The whole line", f"{focus['infinite']:,}", endless),
         ]

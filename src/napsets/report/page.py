@@ -1,9 +1,12 @@
-"""One HTML file, with template, style sheet, script and charts library in one text: a report, or a page over time."""
+"""One HTML file, with template, style sheet, script and charts library in one text: a report, or a page over time.
+
+`page_data` computes what a report shows, as plain rows; `render` makes a text of it.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,14 +18,35 @@ from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.results import Comparison
 from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
-from napsets.report.chart_parts import LOOKS, Row, Spec, coverage, number_axis, reach, target_rule, tips
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
+from napsets.report.chart_parts import (
+    LOOKS,
+    Row,
+    Spec,
+    Table,
+    band_rows,
+    coverage,
+    curve_rows,
+    front_rows,
+    method_rows,
+    number_axis,
+    reach,
+    target_rule,
+    tips,
+)
 from napsets.report.charts import charts
-from napsets.report.data import ReportData, page_data
-from napsets.report.neighbourhoods import DRAWN_SIZE, JUDGED_SIZE
-from napsets.report.record import as_json
-from napsets.report.summary import cell, code, sentence, summarise, unbroken
+from napsets.report.data import ReportData, facts_of, focus, node_names
+from napsets.report.explorer import explore
+from napsets.report.intervals_page import IntervalsPage
+from napsets.report.neighbourhoods import DRAWN_SIZE, JUDGED_SIZE, neighbourhood_map
+from napsets.report.record import as_json, record_of
+from napsets.report.sets_page import SetsPage
+from napsets.report.summary import Vocabulary, cell, code, sentence, summarise, unbroken
 
 ASSETS = Path(__file__).parent / "assets"
+#: The page of each kind of prediction.
+Page = SetsPage | IntervalsPage
+PAGES: Mapping[type[Prediction], type[Page]] = {PredictionSets: SetsPage, PredictionIntervals: IntervalsPage}
 #: Exposes only vegaEmbed to the page's script.
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
 #: Options of a report that are about its page, and no settings of a comparison.
@@ -88,6 +112,80 @@ def _write(path: str | os.PathLike[str], text: str) -> Path:
     with replacing(Path(path)) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return Path(path)
+
+
+def page_data(
+    comparison: Comparison,
+    *,
+    class_names: Sequence[str] | None = None,
+    ids: ArrayLike | None = None,
+    title: str | None = None,
+    dataset: str | None = None,
+    model: str | None = None,
+    words: str | None = None,
+    tables: Sequence[Table] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> ReportData:
+    """Compute the page's contents.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Methods side by side, the baseline first, with ``alphas=CURVE_ALPHAS``; the page is about the one that the
+        verdict takes or, if that is the baseline, about the second.
+    class_names : sequence of str, optional
+        One per class, of a comparison of sets.
+    ids : array, optional
+        What the nodes are called; by default as in the comparison, or in the graph that this graph was cut out of.
+    title, dataset, model : str, optional
+        What stands at the top of the page.
+    words : str, optional
+        What a node and its label are, separated by a comma: "package, build system".
+    tables : sequence of (title, rows), optional
+        Reproduction tables, each a title and a list of dictionaries.
+    settings : mapping, optional
+        More that ``napsets inspect --like`` should know: how the files were read.
+    """
+    if comparison.alphas != CURVE_ALPHAS:
+        raise InvalidInputError(
+            f"`comparison` must hold the error rates that the page draws, {len(CURVE_ALPHAS)} of them; it holds "
+            f"{len(comparison.alphas)}. Make it with compare(..., alphas=CURVE_ALPHAS)."
+        )
+    page = PAGES[comparison.prediction](comparison, class_names)
+    names = node_names(comparison, ids)
+    verdict = comparison.verdict(page.class_names)
+    place, titles, covered = focus(comparison, verdict), page.titles, page.covered
+    rows = method_rows(comparison, titles, covered)
+    further = map(page.method_columns, comparison, covered, rows)
+    sizes = [page.size_ends(result.sizes) for result in comparison]
+    front, front_over = front_rows(comparison, titles, verdict, page.curve_size.field, sizes)
+    neighbourhoods = neighbourhood_map(comparison)
+    details = page.rows(place, [group.name for group in verdict.weak if group.what == "class"])
+    return ReportData(
+        title=title or f"{page.heading} {f'for {dataset}' if dataset else 'on a graph'}",
+        facts=facts_of(comparison, dataset, model, page.graph_fact),
+        alpha=comparison.alpha,
+        hops=comparison.hops,
+        comparison=comparison,
+        kind=page,
+        verdict=verdict,
+        shown=page.methods,
+        methods=[row | columns for row, columns in zip(rows, further, strict=True)],
+        curve=curve_rows(comparison, titles, page.curves),
+        band=band_rows(comparison.results[place], comparison.alphas),
+        by_degree=details.pop("by_degree"),
+        front=front,
+        front_over=front_over,
+        balls=neighbourhoods.rows(comparison, titles, covered, describe=page.ball_row, size=page.ball_size.field),
+        links=neighbourhoods.links,
+        left_out=neighbourhoods.left_out,
+        explorer=explore(page, names=names, ball=neighbourhoods.ball, focus=place),
+        record=record_of(comparison, {**page.recorded, **(settings or {})}, comparison.results[place].name),
+        details=details,
+        names=names,
+        words=Vocabulary.parse(words),
+        tables=list(tables or []),
+    )
 
 
 def check_place(path: str | os.PathLike[str]) -> None:

@@ -23,7 +23,6 @@ from napsets.report.chart_parts import (
     CHANCE_TIPS,
     INTERVAL_TIPS,
     Columns,
-    Ends,
     Looks,
     Measure,
     Row,
@@ -43,13 +42,13 @@ from napsets.report.chart_parts import (
     tips,
     wilson,
 )
-from napsets.report.kind import VOICES, PageKind, VoiceColumn, each_once
+from napsets.report.data import PageKind
+from napsets.report.explorer import VOICES, Explorer, VoiceColumn, each_once
 from napsets.report.summary import Headline, Vocabulary, card, number, quoted, size_range
 from napsets.scores.informed import BoundInformed, evidence_of
 
 if TYPE_CHECKING:
     from napsets.report.data import ReportData
-    from napsets.report.explorer import Explorer
 
 #: Set sizes with fewer nodes are not drawn.
 LEAST_NODES = 10
@@ -62,24 +61,34 @@ SPREAD_MARKS = 60
 class SetsPage(PageKind):
     """A page about sets of labels."""
 
+    #: The beginning of the title, and what the truth about a node is called on the first screen.
     heading = "Prediction sets"
     label = "class"
+    #: What a prediction is called there, and what is said of its size.
     noun, short, shorter, longer = "list", "short", "shorter", "longer"
+    #: How size is drawn: of methods, over error rates and beside evenness, and in a neighbourhood.
     size = Measure(
         "mean_size", "Labels in a set", "Mean size", "Mean set size", "Labels in a set (fewer is better)", ".2f", 1.0
     )
     curve_size = size
     ball_size = replace(size, field="size")
+    #: Sizes over error rates: the column of a row, and the name of the curve of a result.
     curves: ClassVar[Mapping[str, str]] = {"mean_size": "size"}
+    #: The columns of tooltips that say more about a neighbourhood.
     ball_columns: ClassVar[Columns] = [("class", "Mostly", None), ("class_share", "of it", ".0%")]
+    #: What the marks below a node's scores are.
     score_mark = "Label"
+    #: What an empty prediction and the largest ones are called among the reasons to explore a node.
     extremes = ("empty set", "largest sets")
+    #: The size over all judged nodes, in the unit of `curve_size`, with its interval.
+    size_ends = staticmethod(mean_ends)
     first_classes = FIRST_CLASSES
 
     class_names: list[str]
 
     @property
     def graph_fact(self) -> str:
+        """What else is said of the graph."""
         return f", {len(self.class_names)} classes"
 
     def check_names(self, names: Sequence[str] | None) -> list[str]:
@@ -98,6 +107,7 @@ class SetsPage(PageKind):
         return finite_together([result.prediction.thresholds for result in self.comparison])
 
     def method_columns(self, result: MethodResult, covered: BoolArray, row: Row) -> Row:
+        """Return further columns of a method's row."""
         sets: Any = result.prediction
         summary, supported = sets.summary(), self.supported
         # A method that has support nowhere is passed over, and has no size where it has.
@@ -113,10 +123,12 @@ class SetsPage(PageKind):
             "supported_size": float(sets.sizes[own].mean()) if own.any() else math.nan,
         }
 
-    def front_sizes(self) -> list[Ends]:
-        return [mean_ends(result.sizes) for result in self.comparison]
-
     def rows(self, place: int, weak: Sequence[str]) -> dict[str, Any]:
+        """Return the rows of groups, `by_degree` among them, and what else only this kind of page shows.
+
+        Where groups have no order of their own, those that the verdict names as weak come first, then the worst of the
+        method at that place.
+        """
         truth, graph, alpha = self.comparison.truth, self.comparison.graph, self.comparison.alpha
         by_class = [coverage_by_class(result.prediction, truth) for result in self.comparison]
         by_degree = [coverage_by_degree(result.prediction, truth, graph) for result in self.comparison]
@@ -140,16 +152,19 @@ class SetsPage(PageKind):
         return rows
 
     def ball_row(self, inside: BoolArray) -> Row:
+        """Return what is said of the judged nodes in a neighbourhood."""
         labels = self.comparison.truth[self.comparison.nodes[inside]]
         counts = np.bincount(labels, minlength=len(self.class_names))
         return {"class": self.class_names[int(counts.argmax())], "class_share": float(counts.max() / counts.sum())}
 
     def ball_text(self, ball: Row) -> str:
+        """Return the same in a few words."""
         return f"mostly {ball['class']}"
 
     # -- the first screen ----------------------------------------------------------------------------------------------
 
     def in_words(self, prediction: Any, words: Vocabulary) -> tuple[str, str]:
+        """Return what is true of a covered node, as a clause; and what was done for each node, as a sentence."""
         most, average = size_range(prediction.sizes), prediction.size_text(float(prediction.sizes.mean()))
         often = "usually" if prediction.sizes.max(initial=0) > 1 else "at most"
         many = f"{most} {words.labels}" if most != "1" else f"{often} 1 {words.label}"
@@ -161,6 +176,7 @@ class SetsPage(PageKind):
         )
 
     def example(self, prediction: Any, names: npt.NDArray[Any], words: Vocabulary) -> str:
+        """Return one node and what is predicted for it, as a sentence."""
         truth = self.comparison.truth[prediction.nodes]
         usual = max(2, round(float(np.median(prediction.sizes))))
         fits = prediction.covers(truth) & (prediction.sizes > 0)
@@ -176,18 +192,21 @@ class SetsPage(PageKind):
     # -- the explorer --------------------------------------------------------------------------------------------------
 
     def evidence(self, bounds: Sequence[Any]) -> tuple[IntArray, list[Any]]:
+        """Return for each bound score which evidence it rests on (−1 for none), and the explainer of each."""
         places, informed = each_once([evidence_of(bound) for bound in bounds], _same_evidence)
         return places, [EvidenceExplainer(bound, self.comparison.graph) for bound in informed]
 
     @property
     def voice_columns(self) -> Mapping[str, VoiceColumn]:
+        """What the explorer shows of each labelled node that is evidence, by the name of the array."""
         return {"voice_odds": VoiceColumn("odds", fill=1.0)}
 
     def node_bytes(self, scored: int, evidence: int) -> int:
+        """Return how many bytes a node takes in the page in addition to what it takes on all pages."""
         return node_bytes(len(self.class_names), len(self.methods), scored, evidence)
 
     def explained(self, rows: IntArray, neighbours: IntArray, calibrates: BoolArray, bounds: Sequence[Any]) -> Row:
-        """Return what explains sets.
+        """Return what explains the predictions of some rows, and what the neighbours that calibrate are.
 
         `label` is the true label of each of the m nodes; `probabilities` and `scores`, shape (s, m, classes), what the
         score is made of and the score of each label; `member` the sets, shape (methods, m, classes);
@@ -207,12 +226,14 @@ class SetsPage(PageKind):
         }
 
     def score_range(self, explorer: Explorer) -> tuple[float, float]:
+        """Return the range of the scores that a page shows."""
         scores, edges = explorer.scores, explorer.edges
         return float(min(scores.min(), edges.min())), float(max(scores.max(), edges.max()))
 
     # -- charts and tables ---------------------------------------------------------------------------------------------
 
     def charts(self, data: ReportData, looks: Looks, target: float) -> dict[str, Spec]:
+        """Return the charts that only this kind of page has, and that of degrees."""
         sizes = size_groups(data.by_size, len(self.class_names), target)
         columns = [("degree", "Degree", None), ("nodes", "Nodes", ",d"), ("mean_size", "Mean size", ".2f")]
         degrees = ordinal(data.by_degree, "degree", "Neighbours of the node")
@@ -224,25 +245,19 @@ class SetsPage(PageKind):
             "sizes": _sizes(looks, sizes),
         }
 
-    def cards(self, data: ReportData) -> list[Row]:
-        headline = Headline.of(data)
+    def size_cards(self, headline: Headline) -> tuple[list[Row], list[Row]]:
         base, focus, beside = headline.base, headline.focus, headline.beside
         supported = f"{number(focus['supported_size'])} where all methods have support"
-        return [
-            headline.coverage(data.alpha),
-            card(
-                "Average set size",
-                number(focus["mean_size"]),
-                beside(f"{number(base['mean_size'])}; {supported}") or supported,
-                beside(number(base["supported_size"])),
-            ),
-            *headline.worst(),
+        average = card(
+            "Average set size",
+            number(focus["mean_size"]),
+            beside(f"{number(base['mean_size'])}; {supported}") or supported,
+            beside(number(base["supported_size"])),
+        )
+        little = f"of {focus['nodes']:,} nodes get every label, because there are too few calibration nodes near them"
+        return [average], [
             card("Sets of one label", percent(focus["singleton_rate"]), beside(percent(base["singleton_rate"]))),
-            card(
-                "Too little support",
-                f"{focus['infinite']:,}",
-                f"of {focus['nodes']:,} nodes get every label, because there are too few calibration nodes near them",
-            ),
+            card("Too little support", f"{focus['infinite']:,}", little),
         ]
 
     def method_cells(self, row: Row) -> list[tuple[str, str]]:
