@@ -16,13 +16,16 @@ from napsets.errors import (
 )
 from napsets.evaluation.comparison import compare
 from napsets.evaluation.gaps import CoverageGap, coverage_gap
-from napsets.evaluation.groups import groups_by_class, groups_by_confidence, groups_by_degree, groups_by_neighbourhood
 from napsets.evaluation.metrics import (
     coverage,
     coverage_by_class,
     coverage_by_degree,
     empty_rate,
     full_rate,
+    groups_by_class,
+    groups_by_confidence,
+    groups_by_degree,
+    groups_by_neighbourhood,
     mean_size,
     mean_width,
     neighbourhood_partition,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.groups import groups_of_partition
+from napsets.evaluation.metrics import groups_of_partition
 from napsets.report import neighbourhoods
 from napsets.report.neighbourhoods import force_layout, quotient
 

@@ -23,23 +23,67 @@ from typing import Any, Literal
 
 import numpy as np
 
-from napsets.advice.candidates import Candidates, HopsCandidate, hop_counts, label_counts
-from napsets.advice.theory import expected_homophily
+from napsets.advice.theory import expected_homophily, gap_bound
 from napsets.advice.trials import Trials, try_methods
-from napsets.checks.arguments import ArrayLike, as_column, check_index, check_labels
+from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_column, check_index, check_labels
 from napsets.checks.frames import label_numbers, named_columns
 from napsets.checks.text import html_table, percent
 from napsets.checks.values import check_alpha, check_count, check_hops, check_progress, check_seed
 from napsets.errors import InvalidInputError
-from napsets.evaluation.metrics import mean_and_error
+from napsets.evaluation.metrics import mean, mean_and_error
 from napsets.graph import Direction, Graph, as_graph
-from napsets.localisers.neighbourhoods import CalibrationIndex, useful_hops
+from napsets.localisers.decay import DECAYS, hop_weights
+from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds, useful_hops
+from napsets.quantile import ROUNDING, effective_size
 
 #: Largest number of depths that are compared, to keep the table short.
 _DEEPEST = 256
 
 #: Nodes whose hop counts are held at a time.
 _CHUNK = 1 << 17
+
+
+@dataclass(frozen=True)
+class HopsCandidate:
+    """One choice of hops and decay.
+
+    Attributes
+    ----------
+    hops, decay
+        The choice.
+    bound : float
+        Mean of the coverage-gap bound, where the distance in total variation is 1 for nodes with different labels,
+        otherwise 0.
+    bound_se : float
+        Its standard error over the labelled nodes that were looked at.
+    slack : float
+        Mean of 1 / (1 + Σw): how far coverage may be above 1−α because there are few calibration nodes.
+    spread : float
+        Mean of √(α(1−α) / (1 + effective size)): how far it fluctuates with the sample.
+    effective_size : float
+        Mean effective size of the neighbourhoods of the nodes to predict.
+    short : int
+        How many of those nodes lack support: they would get every label.
+    short_share : float
+        The same as a share.
+    """
+
+    hops: int
+    decay: str
+    bound: float
+    bound_se: float
+    slack: float
+    spread: float
+    effective_size: float
+    short: int
+    short_share: float
+
+    @property
+    def cost(self) -> float:
+        """Bound, slack and spread together; a node without support counts as 1."""
+        if np.isnan(self.bound):
+            return 1.0
+        return (1.0 - self.short_share) * (self.bound + self.slack + self.spread) + self.short_share
 
 
 @dataclass(frozen=True, repr=False)
@@ -251,14 +295,25 @@ def recommend(
     depth = max(1, useful_hops(walked, np.concatenate([targets, chosen]), deepest))
     if depth > _DEEPEST:
         raise InvalidInputError(f"`max_hops` must be at most {_DEEPEST} for a graph as deep as this; got {deepest}")
-    total, same = label_counts(walked, y, calibration, chosen, depth)
-    choices = Candidates(alpha, depth)
+    total, same = _label_counts(walked, y, calibration, chosen, depth)
+    weightings = [(k, decay) for k in range(1, depth + 1) for decay in DECAYS if k > 1 or decay == "uniform"]
+    short, size = np.zeros(len(weightings), dtype=np.int64), np.zeros(len(weightings))
     index = CalibrationIndex(walked, np.zeros(calibration.size), calibration)
     for start in range(0, targets.size, _CHUNK):
-        choices.add(hop_counts(index, targets[start : start + _CHUNK], depth))
+        counts = _hop_counts(index, targets[start : start + _CHUNK], depth)
+        for place, (hops, decay) in enumerate(weightings):
+            mass, sizes = _mass_and_size(counts, hop_weights(decay, hops))
+            short[place] += _lacks(mass, alpha).sum()
+            size[place] += sizes.sum()
         if report is not None:
             report(min(start + _CHUNK, targets.size), targets.size)
-    candidates = choices.all(total, same)
+    candidates = tuple(
+        _candidate(
+            hops, decay, alpha, total, same,
+            effective_size=summed / targets.size, short=lacking, short_share=lacking / targets.size,
+        )
+        for (hops, decay), lacking, summed in zip(weightings, short.tolist(), size.tolist(), strict=True)
+    )  # fmt: skip
     best = min(candidates, key=lambda candidate: candidate.cost)
     random = expected_homophily(y)
     met = total[:, 0] > 0
@@ -293,3 +348,43 @@ def _is_homophilous(homophily: float, error: float, random: float) -> bool:
 
 def _share(part: int, whole: int) -> float:
     return float(part / whole) if whole else float("nan")
+
+
+def _candidate(hops: int, decay: str, alpha: float, total: IntArray, same: IntArray, **near: Any) -> HopsCandidate:
+    """Return one choice, given what `_label_counts` returns of labelled nodes and what is `near` those to predict."""
+    weights, counts = hop_weights(decay, hops), total[:, :hops]
+    other = np.divide(counts - same[:, :hops], counts, out=np.zeros(counts.shape), where=counts > 0)
+    mass, size = _mass_and_size(counts, weights)
+    held = ~_lacks(mass, alpha)
+    bound, bound_se = mean_and_error(gap_bound(weights, counts, other)[held])
+    slack, spread = 1.0 / (1.0 + mass[held]), np.sqrt(alpha * (1.0 - alpha) / (1.0 + size[held]))
+    return HopsCandidate(hops, decay, bound, bound_se, mean(slack), mean(spread), **near)
+
+
+def _lacks(mass: FloatArray, alpha: float) -> BoolArray:
+    # The largest score gathers all of the mass: the threshold is finite just where that is enough.
+    lacks: BoolArray = mass < (1.0 - alpha) * (1.0 + mass) * (1.0 - ROUNDING)
+    return lacks
+
+
+def _label_counts(
+    graph: Graph, labels: IntArray, calibration: IntArray, nodes: IntArray, hops: int
+) -> tuple[IntArray, IntArray]:
+    """Return, by hop, how many calibration nodes are around each node, and how many of those have its label."""
+    total = _hop_counts(CalibrationIndex(graph, np.zeros(calibration.size), calibration), nodes, hops)
+    same = np.zeros_like(total)
+    for label in np.unique(labels[nodes]):
+        alike = calibration[labels[calibration] == label]
+        rows = labels[nodes] == label
+        same[rows] = _hop_counts(CalibrationIndex(graph, np.zeros(alike.size), alike), nodes[rows], hops)
+    return total, same
+
+
+def _hop_counts(index: CalibrationIndex, nodes: IntArray, hops: int) -> IntArray:
+    """Return how many calibration nodes are around each node, by hop."""
+    return neighbourhood_thresholds(index, nodes, np.ones(hops), 0.5).hop_counts
+
+
+def _mass_and_size(counts: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    near = counts[:, : weights.size]
+    return near.astype(np.float64) @ weights, effective_size(weights[None], near)[0]

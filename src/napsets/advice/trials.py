@@ -24,8 +24,7 @@ from napsets.checks.text import percent
 from napsets.checks.values import check_alpha, check_seed
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.evaluation.gaps import gap_within
-from napsets.evaluation.groups import FIFTHS, groups_of_partition
-from napsets.evaluation.metrics import neighbourhood_partition
+from napsets.evaluation.metrics import FIFTHS, groups_of_partition, neighbourhood_partition
 from napsets.evaluation.verdict_words import named
 from napsets.graph import Direction, Graph, check_direction
 from napsets.groups import by_quantiles

@@ -18,11 +18,10 @@ from napsets.checks.frames import find_nodes
 from napsets.checks.values import check_alpha, check_hops, check_list, check_progress, shown
 from napsets.errors import InvalidInputError, warn
 from napsets.evaluation.gaps import own_groups
-from napsets.evaluation.groups import groups_of_partition
 from napsets.evaluation.judgement import check_groups, judge_rows
 from napsets.evaluation.kinds import SETS, Kind, kind_of
 from napsets.evaluation.kinds import interval_methods as interval_methods
-from napsets.evaluation.metrics import neighbourhood_partition, rows_of_parts
+from napsets.evaluation.metrics import groups_of_partition, neighbourhood_partition, rows_of_parts
 from napsets.evaluation.results import Comparison, MethodResult
 from napsets.graph import check_graph
 from napsets.localisers import LocalThresholds

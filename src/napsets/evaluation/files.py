@@ -14,14 +14,15 @@ import numpy.typing as npt
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import InvalidInputError
 from napsets.evaluation.gaps import describe_weak, weak_groups
-from napsets.evaluation.groups import FIFTHS, groups_of_partition
 from napsets.evaluation.judgement import Judgement, judge_rows
 from napsets.evaluation.kinds import kind_of
 from napsets.evaluation.metrics import (
+    FIFTHS,
     GroupCoverage,
     coverage_by_class,
     coverage_by_degree,
     finite_mean,
+    groups_of_partition,
     neighbourhood_partition,
     rows_of_parts,
 )

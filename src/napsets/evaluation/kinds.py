@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.errors import InvalidInputError, NapsetsError
-from napsets.evaluation.groups import FIFTHS
-from napsets.evaluation.metrics import check_strata, mean, mean_and_error, size_violation
+from napsets.evaluation.metrics import FIFTHS, check_strata, mean, mean_and_error, size_violation
 from napsets.graph import Graph
 from napsets.groups import by_quantiles
 from napsets.methods import METHODS, CalibrationData, make_method

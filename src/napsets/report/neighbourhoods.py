@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
-from napsets.evaluation.groups import groups_of_partition
-from napsets.evaluation.metrics import finite_mean, neighbourhood_partition
+from napsets.evaluation.metrics import finite_mean, groups_of_partition, neighbourhood_partition
 from napsets.evaluation.results import Comparison
 from napsets.graph import Graph
 from napsets.report.chart_parts import Row

@@ -27,8 +27,8 @@ from napsets.datasets import DATASETS, NodeDataset, load
 from napsets.datasets.amazon import round_rows
 from napsets.datasets.registry import COLLECTION, file_name
 from napsets.errors import InvalidInputError, NapsetsError, NapsetsWarning
-from napsets.evaluation.groups import usual_groups
 from napsets.evaluation.judgement import judge
+from napsets.evaluation.metrics import usual_groups
 from napsets.evaluation.verdict_words import level_labels
 from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
