@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from napsets.kernels import ranked as kernels
 from napsets.kernels.layout import read_only
 from napsets.kernels.ordered import OrderedPairs, move_pair
-from napsets.live.score_lists import ScoreLists
+from napsets.live.labelled_nodes import ScoreLists
 from napsets.scores.by_label import SHRINK, SLOPE, BoundByLabel
 
 LABELS = 3

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -52,16 +50,13 @@ def test_sets_are_those_of_a_batch_with_the_same_split_and_choice(method, labels
 @pytest.mark.parametrize("sized", [20_000, 50])
 def test_what_is_chosen_and_learned_is_what_a_batch_chooses_and_learns(method, sized, monkeypatch):
     monkeypatch.setattr("napsets.methods.auto.MOST_SIZE_NODES", sized)
-    monkeypatch.setattr("napsets.live.fitted.MOST_SIZE_NODES", sized)
+    monkeypatch.setattr("napsets.live.calibration.MOST_SIZE_NODES", sized)
     live = started(method, 180)
     live.remove_nodes([3, 200])
     live.refit()
-    fitted, batch = live._fold.calibration.fitted, live._state.batch()
-    data = replace(batch.data, split=(batch.reference, batch.level_nodes))
+    fitted, (data, _) = live._fold.calibration.fitted, live._state.batch()
     if method == "informed":
-        expected = data.scored_in_parts(
-            live.method.score, 0, batch.reference, batch.level_nodes, level=live.method.level
-        ).bound
+        expected = data.scored_in_parts(live.method.score, 0, *data.split, level=live.method.level).bound
     else:
         calibrated = live.method.fit(data, followed=True)
         assert fitted.method == calibrated.method

@@ -266,7 +266,7 @@ class Learning(Growth):
 @pytest.fixture
 def small_crowds(monkeypatch):
     """Let nodes with over three reference neighbours be crowded, and let auto choose from six labels on."""
-    for module in ("scores.evidence", "live.evidence_counts"):
+    for module in ("scores.evidence", "live.labelled_nodes"):
         monkeypatch.setattr(f"napsets.{module}.CROWD", 3)
     for module in ("methods.auto", "live.calibration"):
         monkeypatch.setattr(f"napsets.{module}.FEWEST", 6)

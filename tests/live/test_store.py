@@ -84,7 +84,7 @@ def test_a_file_cut_in_the_middle_is_refused(store):
     assert log.read_bytes() == data[: len(data) // 2]
 
 
-@pytest.mark.parametrize("damage", ["delete", "cut", "of another log"])
+@pytest.mark.parametrize("damage", ["delete", "cut", "edited", "of another log"])
 def test_a_snapshot_is_never_needed_nor_believed(store, damage, tmp_path):
     with ns.Live.open(store) as live:
         expected = live.status(), live.predict().thresholds
@@ -93,6 +93,11 @@ def test_a_snapshot_is_never_needed_nor_believed(store, damage, tmp_path):
         snapshot.unlink()
     elif damage == "cut":
         snapshot.write_bytes(snapshot.read_bytes()[:-40])
+    elif damage == "edited":  # indices that kernels would follow anywhere
+        with np.load(snapshot) as file:
+            arrays = dict(file)
+        arrays["labels"][3], arrays["offsets"][5:] = 10**9, 10**12
+        np.savez(snapshot, **arrays)
     else:
         other = ns.Live("split", alpha=0.3)
         other.add_nodes(np.arange(67), np.full((67, 3), 1 / 3))

@@ -16,8 +16,8 @@ import httpx
 import pytest
 
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.live.fold import read_snapshot
 from napsets.live.live import Live
+from napsets.live.logged import read_snapshot
 from napsets.live.store import Store
 from napsets.service.app import make_app
 

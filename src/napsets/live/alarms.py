@@ -22,7 +22,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, as_array, check_numbers, check_scores
+from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, check_numbers, check_scores
 from napsets.checks.values import check_alpha, check_share, shown
 from napsets.errors import InvalidInputError
 from napsets.randomness import node_uniforms
@@ -198,20 +198,15 @@ def smoothed_p_values(scores: ArrayLike, calibration: ArrayLike = (), seed: int 
 
 def check_unit(name: str, value: ArrayLike) -> FloatArray:
     """Return a vector of numbers from 0 to 1."""
-    numbers = check_numbers(name, value, largest=1.0)
-    if numbers.ndim != 1:
-        raise InvalidInputError(f"`{name}` must have 1 dimension; got shape {numbers.shape}")
-    return numbers
+    return check_numbers(name, check_scores(name, value), largest=1.0)
 
 
 def check_flags(name: str, value: ArrayLike) -> BoolArray:
     """Return a vector of truth values, from booleans or from 0 and 1."""
-    array = as_array(name, value)
-    if array.ndim != 1:
-        raise InvalidInputError(f"`{name}` must have 1 dimension; got shape {array.shape}")
-    flags = array.astype(np.bool_)
-    if array.dtype.kind not in "fiub" or not np.array_equal(flags, array):
-        raise InvalidInputError(f"`{name}` must hold True and False, or 1 and 0; got {shown(array.tolist())}")
+    numbers = check_scores(name, value)
+    flags = numbers.astype(np.bool_)
+    if not np.array_equal(flags, numbers):
+        raise InvalidInputError(f"`{name}` must hold True and False, or 1 and 0; got {shown(numbers.tolist())}")
     return flags
 
 

@@ -1,10 +1,16 @@
-"""The present sets of a living graph, however they are kept up to date, and when methods are fitted again."""
+"""The present sets of a living graph: what was chosen and learned, and the engine that keeps the sets up to date.
+
+Methods that learn or choose are fitted on the reference labels alone, when the reference has grown by a quarter or on
+request; in between, the choice and what was learned stay the same.
+"""
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,20 +18,122 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import NapsetsWarning
-from napsets.levels import Full
+from napsets.levels import Full, Level
 from napsets.live.alarms import smoothed_p_value
-from napsets.live.evidence_counts import EvidenceCounts
-from napsets.live.fitted import Fitted, fit
 from napsets.live.following import Following
 from napsets.live.full_calibration import FullCalibration
+from napsets.live.labelled_nodes import EvidenceCounts, counted_score
 from napsets.live.settings import LiveSettings
-from napsets.live.state import Batch, State
-from napsets.localisers import Everyone
-from napsets.methods.auto import FEWEST, AutoMethod
+from napsets.live.state import State
+from napsets.localisers import Everyone, Reference
+from napsets.methods.auto import FEWEST, MOST_SIZE_NODES, AutoMethod
 from napsets.methods.calibrated import Calibrated
-from napsets.methods.p_values import p_values
+from napsets.methods.choice import Choice
+from napsets.methods.data import CalibrationData, Scored
+from napsets.methods.method import Method
+from napsets.methods.p_values import compared, p_values
 from napsets.predictions import PredictionSets
-from napsets.scores import ByLabel, Informed, learns
+from napsets.scores import Informed, Labelled, learns
+from napsets.scores.base import BoundAround, BoundRows
+from napsets.scores.evidence import evenly
+from napsets.scores.exponents import Learned
+from napsets.scores.informed import BoundInformed, evidence_of
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The last choice and fit, and the number of reference labels then."""
+
+    method: Method  #: The chosen method, or the only one.
+    learned: Learned | None = None  #: The parameters of an informed score.
+    labels: int = 0  #: Reference labels then.
+    choice: Choice | None = None  #: How the method was chosen; not known after a restart from a snapshot.
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the same as arrays, for a snapshot."""
+        exponents, tables = (None, {}) if self.learned is None else self.learned.parts()
+        text = json.dumps([self.method.describe(), exponents, self.labels])
+        return tables | {"fitted": np.frombuffer(text.encode(), dtype=np.uint8)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]], rows: npt.NDArray[Any]) -> Fitted:
+        """Return what `arrays` described; `rows` has the columns of the model's outputs."""
+        described, exponents, labels = json.loads(arrays["fitted"].tobytes())
+        none = Labelled(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        learned = None if exponents is None else Learned.from_parts(exponents, arrays, none, rows)
+        return cls(Method.from_description(described), learned, labels)
+
+
+def _fit(method: Method | AutoMethod, state: State, counts: EvidenceCounts | None) -> Fitted:
+    """Choose and fit on the present reference, with these counts of evidence, or without any on the whole graph."""
+    reference = state.sizes[0]
+    if isinstance(method, Method) and counts is not None:
+        return Fitted(method, counts.fit(), reference)
+    data, slots = state.batch()
+    if isinstance(method, AutoMethod):
+        if counts is not None:
+            named = {field.name: getattr(data, field.name) for field in fields(data)}
+            data = _SomeNodes(**named, counts=counts, slots=slots)
+        calibrated = method.fit(data, followed=True)
+        chosen, score, choice = calibrated.method, calibrated.score, calibrated.choice
+    else:
+        scored = data.scored_in_parts(method.score, method.seed, *data.parts(0, method.seed), level=method.level)
+        chosen, score, choice = method, scored.bound, None
+    informed = evidence_of(score)
+    return Fitted(chosen, None if informed is None else informed.learned, reference, choice)
+
+
+@dataclass(frozen=True, eq=False)
+class _SomeNodes(CalibrationData):
+    """Data of which informed scores are computed only for the nodes that a choice looks at."""
+
+    counts: Any = None  #: The counts of labels around nodes.
+    slots: Any = None  #: The slot of each node.
+
+    @cached_property
+    def _corrected(self) -> tuple[Labelled, Learned, IntArray, npt.NDArray[Any]]:
+        """The reference, what is learned from it, the nodes looked at, and the corrected probabilities of these."""
+        nodes, learned = self.parts(0, 0)[0], self.counts.fit()
+        others = np.delete(np.arange(self.truth.size), nodes)
+        rows = np.sort(np.concatenate([nodes, others[evenly(others.size, MOST_SIZE_NODES)]]))
+        near, far, around = self.counts.of_reference(self.slots[rows])
+        fixed = self.counts.fixed(self.slots[rows], around, learned)
+        return Labelled(nodes, self.truth[nodes]), learned, rows, self.counts.probabilities(learned, fixed, near, far)
+
+    def scored(self, score: Any, level: Level, seed: int, *, on_request: bool = False) -> Scored:
+        """Return the nodes scored; by an informed score, the reference and the nodes that sizes are measured on."""
+        if counted_score(score) is None:
+            return super().scored(score, level, seed)
+        (known, learned, rows, p), u = self._corrected, self.counts.state.nodes["u"][self.slots]
+        inner = _BoundSome(BoundRows(score.base, p, u[rows]), rows, u.size)
+        bound = BoundInformed(inner, self.outputs[:0], learned, known)
+        nodes, labels = known.nodes, known.labels
+        reference = Reference(nodes, bound.at(nodes, labels), u.size, self.graph, None, u, labels)
+        return Scored(score, seed, u, bound, reference, nodes[:0], np.empty(0), labels, labels[:0], alone=bound)
+
+
+@dataclass(frozen=True, eq=False)
+class _BoundSome(BoundAround):
+    """A score that is known for some nodes, in ascending order."""
+
+    inner: Any
+    nodes: IntArray
+    size: int
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are."""
+        return self.size
+
+    def at(self, nodes: IntArray, truth: IntArray) -> FloatArray:
+        """Scores of the nodes at their labels."""
+        scores: FloatArray = self.inner.at(np.searchsorted(self.nodes, nodes), truth)
+        return scores
+
+    def matrix(self, nodes: IntArray) -> FloatArray:
+        """Scores of the given nodes at every label."""
+        scores: FloatArray = self.inner.matrix(np.searchsorted(self.nodes, nodes))
+        return scores
 
 
 class Whole:
@@ -39,34 +147,32 @@ class Whole:
 
     def __init__(self, fitted: Fitted | None, state: State) -> None:
         self.fitted, self.state = fitted, state
-        self._present: tuple[Batch, Calibrated] | None = None
+        self._present: tuple[IntArray, Calibrated] | None = None
 
     def changed(self, *_: object) -> None:
         """Forget the calibration: the state has changed."""
         self._present = None
 
-    load = grow = enter = leave = touch = see_outputs = changed
+    grow = enter = leave = touch = see_outputs = changed
 
     # -- results -------------------------------------------------------------------------------------------------
 
-    def present(self) -> tuple[Batch, Calibrated]:
-        """Return the present state and its calibration; there must be a label of the reference."""
+    def present(self) -> tuple[IntArray, Calibrated]:
+        """Return the slots that hold a node, and their calibration; there must be a label of the reference."""
         if self._present is None:
             assert self.fitted is not None
-            batch, method = self.state.batch(), self.fitted.method
-            parts = batch.reference, batch.level_nodes
-            if not method.level.keeps_apart:
-                parts = batch.data.calibration, batch.level_nodes[:0]
-            scored = batch.data.scored_in_parts(
+            (data, slots), method = self.state.batch(), self.fitted.method
+            parts = data.parts(0 if method.level.keeps_apart else data.calibration.size, method.seed)
+            scored = data.scored_in_parts(
                 method.score, method.seed, *parts, level=method.level, learned=self.fitted.learned
             )
-            self._present = batch, replace(method.on(scored), choice=self.fitted.choice)
+            self._present = slots, replace(method.on(scored), choice=self.fitted.choice)
         return self._present
 
     def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
         """Return the sets of slots now."""
-        batch, calibrated = self.present()
-        nodes = np.searchsorted(batch.slots, slots)
+        present, calibrated = self.present()
+        nodes = np.searchsorted(present, slots)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NapsetsWarning)
             sets: PredictionSets = calibrated.predict(positions=nodes, alpha=alpha)
@@ -84,25 +190,15 @@ class Whole:
 
     def p_value(self, slot: int, _: float | None, u: float) -> float:
         """Return the smoothed p-value of a label that has just entered, among the others that set the level."""
-        batch, calibrated = self.present()
-        node, scored = np.searchsorted(batch.slots, slot), calibrated.scored
-        if calibrated.is_exact:
-            own, scores = scored.level_nodes == node, scored.level_scores
-            shares = calibrated.local.ranks(scored.level_nodes, scores)
-        else:
-            own, scores = scored.reference.nodes == node, scored.reference.scores
-            shares = np.zeros(scores.size)
-        if not own.any():
-            return u
-        tied = shares == shares[own]
-        greater = (shares > shares[own]) | (tied & (scores > scores[own]))
-        equal = tied & (scores == scores[own])
-        return smoothed_p_value(int(greater.sum()), int(equal.sum()) - 1, scores.size - 1, u)
+        present, calibrated = self.present()
+        node, label = np.searchsorted(present, [slot]), self.state.nodes["labels"][slot]
+        above, equal, count = (int(column[0, label]) for column in compared(calibrated, node))
+        return smoothed_p_value(above, equal, count, u)
 
     def candidates(self, slots: IntArray) -> tuple[Any, FloatArray]:
         """Return the probability and the score of every label, shape (slots, classes)."""
-        batch, calibrated = self.present()
-        nodes = np.searchsorted(batch.slots, slots)
+        present, calibrated = self.present()
+        nodes = np.searchsorted(present, slots)
         return calibrated.score.probabilities[nodes], calibrated.score.matrix(nodes)
 
     def p_values(self, slots: IntArray) -> FloatArray:
@@ -110,8 +206,8 @@ class Whole:
 
         So the label of a node that is held out counts here, as it does for the level of the node's set.
         """
-        batch, calibrated = self.present()
-        nodes, classes = np.searchsorted(batch.slots, slots), batch.data.outputs.shape[1]
+        present, calibrated = self.present()
+        nodes, classes = np.searchsorted(present, slots), calibrated.score.num_labels
         if calibrated.full is not None:
             return p_values(calibrated, nodes)
         scores = calibrated.score.matrix(nodes).reshape(-1) + 0.0
@@ -132,24 +228,63 @@ def _in_order(shares: FloatArray, scores: FloatArray) -> npt.NDArray[np.complex1
     return pairs
 
 
+class Uncalibrated:
+    """The sets while there are too few labels: full ones."""
+
+    def __init__(self, settings: LiveSettings, state: State) -> None:
+        self.settings, self.state = settings, state
+
+    def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
+        """Return full sets."""
+        return self.equal_sets(slots, True, alpha, np.inf if self.settings.keeps_apart else None)
+
+    def equal_sets(self, slots: IntArray, full: bool, alpha: float, level: float | None) -> PredictionSets:
+        """Return sets that rest on no label: all of them full, or all of them empty."""
+        return PredictionSets.unchecked(
+            nodes=slots,
+            member=np.full((slots.size, int(self.state.classes or 0)), full),
+            thresholds=np.full(slots.size, np.inf if full else -np.inf),
+            support=np.zeros(slots.size, dtype=np.int64),
+            effective_size=np.zeros(slots.size),
+            alpha=alpha,
+            class_names=self.settings.class_names,
+            level=level,
+        )
+
+    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, None]]:
+        """Yield for each label that the set before it covered it, and the size of that set."""
+        for _ in range(slots.size):
+            yield True, int(self.state.classes or 0), None
+
+    def p_value(self, slot: int, score: float | None, u: float) -> float:
+        """Return the smoothed p-value of a label, which there is nothing to compare with."""
+        return u
+
+    def p_values(self, slots: IntArray) -> FloatArray:
+        """Return the p-value of every candidate, which is 1."""
+        return np.ones((slots.size, int(self.state.classes or 0)))
+
+    def candidates(self, slots: IntArray) -> tuple[npt.NDArray[Any], FloatArray]:
+        """Return the probability of every label, and scores of 0."""
+        rows = self.state.nodes["outputs"][slots]
+        return rows, np.zeros(rows.shape)
+
+
 #: How much larger the reference must be for a new choice and new exponents.
 _GROWTH = 1.25
 
 
 class Calibration:
-    """A fitted method, and an engine that keeps its sets up to date.
-
-    Methods that learn or choose are fitted when the reference has grown by a quarter, or on request; in between, the
-    choice and what was learned stay the same.
-    """
+    """A fitted method, and an engine that keeps its sets up to date."""
 
     def __init__(self, settings: LiveSettings, state: State) -> None:
         self.settings, self.state = settings, state
         method: Any = settings.method
         self.learns = isinstance(method, AutoMethod) or learns(method.score)
         self.fitted: Fitted | None = None
-        #: Keeps the sets up to date, and is told of every change: a `Following`, `FullCalibration` or `Whole`.
+        #: Is told of every change: a `Following`, `FullCalibration` or `Whole`.
         self.engine: Any = Whole(None, state)
+        self.uncalibrated = Uncalibrated(settings, state)
         if not self.learns:
             self._go_on(Fitted(method), None)
 
@@ -165,35 +300,29 @@ class Calibration:
         """Choose and fit again, on the present reference."""
         if self.learns and self.state.sizes[0]:
             counts = self._evidence_counts()
-            self._go_on(fit(self.settings.method, self.state, counts), counts)
+            self._go_on(_fit(self.settings.method, self.state, counts), counts)
 
     def _evidence_counts(self) -> EvidenceCounts | None:
         """Return the counts of labels around nodes, if the method can be fitted by them."""
         method: Any = self.settings.method
         if isinstance(self.engine, FullCalibration):
             return self.engine.counts
-        chooses = isinstance(method, AutoMethod)
-        suits = sum(self.state.sizes) >= FEWEST if chooses else FullCalibration.suits(method.score)
-        if self.settings.directed or not suits:
-            return None
-        return self._count_evidence(None if chooses else method.score)
-
-    def _count_evidence(self, score: Any) -> EvidenceCounts:
-        informed = Informed() if score is None else score.base if isinstance(score, ByLabel) else score
-        counts = EvidenceCounts(self.state, informed.hops)
-        counts.load()
-        return counts
+        if isinstance(method, AutoMethod):
+            score = Informed() if sum(self.state.sizes) >= FEWEST else None
+        else:
+            score = counted_score(method.score)
+        return None if self.settings.directed or score is None else EvidenceCounts(self.state, score.hops)
 
     def _go_on(self, fitted: Fitted, counts: EvidenceCounts | None) -> None:
         """Continue with another choice, or other exponents; an engine takes over all present labels."""
         self.fitted = fitted
         method, directed = fitted.method, self.settings.directed
+        score = counted_score(method.score)
         if not learns(method.score) and (isinstance(method.localiser, Everyone) or not directed):
             self.engine = Following(method, self.state)
-            self.engine.load()
-        elif not directed and isinstance(method.level, Full) and FullCalibration.suits(method.score):
+        elif not directed and isinstance(method.level, Full) and score is not None:
             assert fitted.learned is not None
-            counts = self._count_evidence(method.score) if counts is None else counts
+            counts = EvidenceCounts(self.state, score.hops) if counts is None else counts
             self.engine = FullCalibration(method, counts, fitted.learned)
         else:
             self.engine = Whole(fitted, self.state)
@@ -201,42 +330,23 @@ class Calibration:
     # -- results -------------------------------------------------------------------------------------------------------
 
     @property
-    def _is_ready(self) -> bool:
-        """Whether there are labels to calibrate on; `Following` needs none."""
-        if isinstance(self.engine, Following) and not self.learns:
-            return True
+    def current(self) -> Any:
+        """What gives results now: the engine, unless there are too few labels for it."""
         reference, held_out = self.state.sizes
-        if self.fitted is None:
-            return False
-        return bool(reference and held_out) if self.fitted.method.level.keeps_apart else bool(reference + held_out)
+        if isinstance(self.engine, Following):  # which needs none
+            return self.engine
+        if self.fitted is None or not (reference + held_out):
+            return self.uncalibrated
+        needs_both = self.fitted.method.level.keeps_apart
+        return self.engine if (reference and held_out) or not needs_both else self.uncalibrated
 
-    def present(self) -> tuple[Batch, Calibrated] | None:
-        """Return the present state and its batch calibration; None while there are too few labels."""
-        if self.fitted is None or not self._is_ready or not sum(self.state.sizes):
+    def present(self) -> tuple[IntArray, Calibrated] | None:
+        """Return the slots that hold a node, and their batch calibration; None while there are too few labels."""
+        if self.fitted is None or self.current is self.uncalibrated or not sum(self.state.sizes):
             return None
         if self.fitted.method.level.keeps_apart and not self.state.sizes[0]:
             return None
         return (self.engine if isinstance(self.engine, Whole) else Whole(self.fitted, self.state)).present()
-
-    def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
-        """Return the sets of slots now."""
-        if self._is_ready:
-            sets: PredictionSets = self.engine.predict(slots, alpha)
-            return sets
-        return self.alike_sets(slots, True, alpha, np.inf if self.settings.keeps_apart else None)
-
-    def alike_sets(self, slots: IntArray, full: bool, alpha: float, level: float | None) -> PredictionSets:
-        """Return sets that rest on no label: all of them full, or all of them empty."""
-        return PredictionSets.unchecked(
-            nodes=slots,
-            member=np.full((slots.size, int(self.state.classes or 0)), full),
-            thresholds=np.full(slots.size, np.inf if full else -np.inf),
-            support=np.zeros(slots.size, dtype=np.int64),
-            effective_size=np.zeros(slots.size),
-            alpha=alpha,
-            class_names=self.settings.class_names,
-            level=level,
-        )
 
     def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, float | None]]:
         """Yield for each label whether the set that stood before it covered it, the size of that set, and its score.
@@ -245,15 +355,11 @@ class Calibration:
         """
         place = 0
         while place < slots.size:
-            if not self._is_ready:
-                yield True, int(self.state.classes or 0), None
-                place += 1
-                continue
-            engine = self.engine
+            engine = self.current
             for judgement in engine.judge(slots[place:], labels[place:], alpha):
                 yield judgement
                 place += 1
-                if self.engine is not engine:  # another choice was made
+                if self.current is not engine:  # another choice was made, or there are enough labels now
                     break
 
     def score_at(self, slot: int, label: int) -> float | None:
@@ -261,25 +367,6 @@ class Calibration:
         if isinstance(self.engine, Following):
             return float(self.engine.scores(np.array([slot]), np.array([label]))[0])
         return None
-
-    def p_value(self, slot: int, score: float | None, u: float) -> float:
-        """Return the smoothed p-value of a node's label among those that set the level."""
-        return float(self.engine.p_value(slot, score, u)) if self._is_ready else u
-
-    def p_values(self, slots: IntArray) -> FloatArray:
-        """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha."""
-        if not self._is_ready:
-            return np.ones((slots.size, int(self.state.classes or 0)))
-        values: FloatArray = self.engine.p_values(slots)
-        return values
-
-    def candidates(self, slots: IntArray) -> tuple[npt.NDArray[Any], FloatArray]:
-        """Return the probability and the score of every label, shape (slots, classes); without labels, scores of 0."""
-        if self._is_ready:
-            probabilities, scores = self.engine.candidates(slots)
-            return probabilities, scores
-        rows = self.state.nodes["outputs"][slots]
-        return rows, np.zeros(rows.shape)
 
     # -- snapshots -----------------------------------------------------------------------------------------------------
 
@@ -291,5 +378,5 @@ class Calibration:
         """Take what was chosen and learned from a snapshot, for a state that was restored."""
         if "fitted" in arrays and self.state.nodes.size:
             self._go_on(Fitted.from_arrays(arrays, self.state.nodes["outputs"][:1]), None)
-        else:
-            self.engine.load()
+        elif self.fitted is not None:
+            self._go_on(self.fitted, None)

@@ -133,45 +133,41 @@ def _objects(items: list[Any]) -> Array:
 
 
 class Draft:
-    """Changes that were checked one after another, each against the state after those before it."""
+    """Changes that were checked one after another, each against the state after those before it.
 
-    def __init__(self, state: State) -> None:
-        self.state = state
+    Those of a batch that is in the log already (`repeated`) are read, but not compared with the present state.
+    """
+
+    def __init__(self, state: State, *, repeated: bool = False) -> None:
+        self.state, self.repeated = state, repeated
         self.changes: list[Change] = []
         self._classes = state.classes
         self._dtype = state.nodes["outputs"].dtype if state.nodes.size else None
-        #: Whether a node exists, and whether it has a label, where the batch has changed that.
-        self._there: dict[Any, bool] = {}
-        self._labelled: dict[Any, bool] = {}
+        #: Where the batch has changed it: the label of a node, coded as in `State`, and whether there is an edge.
+        self._labels: dict[Any, int] = {}
         self._edges: dict[tuple[Any, Any], bool] = {}
-        #: Notes that are written out only if a later change of the same batch needs them.
-        self._later: list[tuple[dict[Any, bool], tuple[Array, ...], bool]] = []
+        #: Nodes and their new labels, or edges that come; written out only if a later change of the batch needs them.
+        self._later: list[tuple[tuple[Array, ...], int]] = []
 
     def add_nodes(self, ids: object, probabilities: object) -> None:
         """Enter new nodes."""
         names = as_ids("ids", ids)
         rows = self._rows(names, probabilities)
-        there = self._is_there(names)
-        if there.any():
-            raise InvalidInputError(
-                f"`ids` must be new; {int(there.sum())} are there already, {_first(names[there])} first. Pass "
-                f"them to set_probabilities to replace their outputs."
-            )
+        way = ". Pass them to set_probabilities to replace their outputs."
+        self._refuse(names, self._labels_of(names) > -2, "new", "are there already", way)
         _refuse_repeats("ids", names)
-        self._note(self._there, names, True)
-        self._note(self._labelled, names, False)
+        self._later.append(((names,), -1))
         self._enter("add nodes", ids=names, probabilities=rows)
 
     def set_probabilities(self, ids: object, probabilities: object) -> None:
         """Replace the outputs of nodes."""
         rows = self._rows(as_ids("ids", ids), probabilities)
-        names = self._existing(ids)
-        self._enter("set probabilities", ids=names, probabilities=rows)
+        self._enter("set probabilities", ids=self._existing(ids), probabilities=rows)
 
     def add_edges(self, source: object, target: object) -> None:
         """Enter edges; one that exists already changes nothing."""
         ends = self._ends(source, target)
-        self._later.append((self._edges, ends, True))
+        self._later.append((ends, True))
         self._enter("add edges", source=ends[0], target=ends[1])
 
     def remove_edges(self, source: object, target: object) -> None:
@@ -183,7 +179,7 @@ class Draft:
         there[old] = self.state.adjacency.has(slots[0][old], slots[1][old])
         self._write_out()
         for i, pair in enumerate(zip(*(names.tolist() for names in ends), strict=True)):
-            if not self._edges.get(self._pair(*pair), bool(there[i])):
+            if not (self._edges.get(self._pair(*pair), bool(there[i])) or self.repeated):
                 raise InvalidInputError(
                     f"`source` and `target` must be edges that are there; {shown(pair[0])} to {shown(pair[1])} is not"
                 )
@@ -193,32 +189,24 @@ class Draft:
     def add_labels(self, ids: object, labels: object) -> None:
         """Enter labels of nodes that have none."""
         names = self._existing(ids)
-        known = self._has_label(names)
-        if known.any():
-            raise InvalidInputError(
-                f"`ids` must be of nodes without a label; {int(known.sum())} have one, {_first(names[known])} first. "
-                f"Remove it first (remove_labels) to replace it."
-            )
-        column = check_known(self._as_labels(labels), size=names.size, num_classes=int(self._classes or 0))
-        self._note(self._labelled, names, True)
+        way = ". Remove it first (remove_labels) to replace it."
+        self._refuse(names, self._labels_of(names) >= 0, "of nodes without a label", "have one", way)
+        numbers = label_numbers(np.atleast_1d(as_column("labels", labels)), self.state.class_names)
+        column = check_known(numbers, size=names.size, num_classes=int(self._classes or 0))
+        self._later.append(((names,), 0))
         self._enter("add labels", ids=names, labels=column)
 
     def remove_labels(self, ids: object) -> None:
         """Remove labels that turned out to be wrong, or may not be kept."""
         names = self._existing(ids)
-        known = self._has_label(names)
-        if not known.all():
-            raise InvalidInputError(
-                f"`ids` must be of nodes with a label; {int((~known).sum())} have none, {_first(names[~known])} first"
-            )
-        self._note(self._labelled, names, False)
+        self._refuse(names, self._labels_of(names) < 0, "of nodes with a label", "have none")
+        self._later.append(((names,), -1))
         self._enter("remove labels", ids=names)
 
     def remove_nodes(self, ids: object) -> None:
         """Remove nodes, with their edges and labels."""
         names = self._existing(ids)
-        self._note(self._there, names, False)
-        self._note(self._labelled, names, False)
+        self._later.append(((names,), -2))
         self._write_out()
         if self._edges:
             gone = set(names.tolist())
@@ -263,84 +251,50 @@ class Draft:
         if ends[0].size != ends[1].size:
             raise InvalidInputError(f"`target` must have one entry per source, {ends[0].size}; got {ends[1].size}")
         for name, names in zip(("source", "target"), ends, strict=True):
-            self._known(name, names)
+            self._refuse_unknown(name, names)
         return ends
 
     def _existing(self, ids: object) -> Array:
         """Return ids of nodes that are there, each once."""
         names = as_ids("ids", ids)
-        self._known("ids", names)
+        self._refuse_unknown("ids", names)
         _refuse_repeats("ids", names)
         return names
 
-    def _known(self, name: str, names: Array) -> None:
-        there = self._is_there(names)
-        if not there.all():
-            raise unknown(name, names[~there])
+    def _refuse_unknown(self, name: str, names: Array) -> None:
+        missing = self._labels_of(names) == -2
+        if missing.any() and not self.repeated:
+            raise unknown(name, names[missing])
 
-    def _is_there(self, names: Array) -> npt.NDArray[np.bool_]:
-        return self._now(self.state.names.find(names) >= 0, self._there, names)
+    def _refuse(self, names: Array, wrong: npt.NDArray[np.bool_], must_be: str, are: str, way: str = "") -> None:
+        if wrong.any() and not self.repeated:
+            first = shown(names[wrong].tolist()[0])
+            raise InvalidInputError(f"`ids` must be {must_be}; {int(wrong.sum())} {are}, {first} first{way}")
 
-    def _has_label(self, names: Array) -> npt.NDArray[np.bool_]:
-        slots = self.state.names.find(names)
-        known = slots >= 0
-        known[known] = self.state.nodes["labels"][slots[known]] >= 0
-        return self._now(known, self._labelled, names)
-
-    def _now(self, before: npt.NDArray[np.bool_], noted: dict[Any, bool], names: Array) -> npt.NDArray[np.bool_]:
-        """Return what is true after the batch so far."""
+    def _labels_of(self, names: Array) -> IntArray:
+        """Return the labels of nodes after the batch so far, coded as in `State`."""
         self._write_out()
-        if not noted:
-            return before
-        pairs = zip(names.tolist(), before.tolist(), strict=True)
-        return np.fromiter((noted.get(item, old) for item, old in pairs), dtype=bool, count=names.size)
-
-    def _note(self, noted: dict[Any, bool], names: Array, value: bool) -> None:
-        self._later.append((noted, (names,), value))
+        slots, labels = self.state.names.find(names), np.full(names.size, -2)
+        labels[slots >= 0] = self.state.nodes["labels"][slots[slots >= 0]]
+        if not self._labels:
+            return labels
+        pairs = zip(names.tolist(), labels.tolist(), strict=True)
+        return np.fromiter((self._labels.get(item, old) for item, old in pairs), dtype=np.int64, count=names.size)
 
     def _write_out(self) -> None:
         """Enter what was noted, in its order."""
-        for noted, names, value in self._later:
-            if noted is self._edges:
-                pairs = zip(*(ends.tolist() for ends in names), strict=True)
-                noted.update((self._pair(*pair), value) for pair in pairs)
+        for columns, value in self._later:
+            if len(columns) == 2:
+                pairs = zip(*(ends.tolist() for ends in columns), strict=True)
+                self._edges.update((self._pair(*pair), True) for pair in pairs)
             else:
-                noted.update(dict.fromkeys(names[0].tolist(), value))
+                self._labels.update(dict.fromkeys(columns[0].tolist(), value))
         self._later.clear()
 
     def _pair(self, one: Any, other: Any) -> tuple[Any, Any]:
         if self.state.adjacency.directed or (isinstance(one, str), one) <= (isinstance(other, str), other):
             return one, other
         return other, one
-
-    def _as_labels(self, labels: object) -> IntArray | Array:
-        """Return labels as numbers, from numbers or from names of classes."""
-        column: Array = label_numbers(np.atleast_1d(as_column("labels", labels)), self.state.class_names)
-        return column
-
-
-class Repeated(Draft):
-    """Changes that are in the log already: they are read, but not checked against the present state."""
-
-    def remove_labels(self, ids: object) -> None:
-        """Remove labels."""
-        self._enter("remove labels", ids=as_ids("ids", ids))
-
-    def remove_edges(self, source: object, target: object) -> None:
-        """Remove edges."""
-        self._enter("remove edges", **dict(zip(("source", "target"), self._ends(source, target), strict=True)))
-
-    def _known(self, name: str, names: Array) -> None:
-        pass
-
-    def _is_there(self, names: Array) -> npt.NDArray[np.bool_]:
-        return np.zeros(names.size, dtype=bool)
-
-    _has_label = _is_there
-
-
-def _first(names: Array) -> str:
-    return shown(names.tolist()[0])
 
 
 def _refuse_repeats(name: str, ids: Array) -> None:

@@ -1,6 +1,6 @@
 """The fold of a log: state, calibration, record and steered level depend on settings and events alone.
 
-Snapshots of it make a start fast, may be deleted at any time, and never count against the log.
+In the record, each label judges the set that stood before it came (prequential evaluation).
 """
 
 from __future__ import annotations
@@ -8,29 +8,76 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, IntArray
-from napsets.files.places import replacing
 from napsets.live.calibration import Calibration
 from napsets.live.events import Change, pack, unpack
-from napsets.live.record import Judgement, Record
+from napsets.live.monitoring import History
 from napsets.live.settings import LiveSettings
-from napsets.live.state import State, in_reference, uniforms
+from napsets.live.state import State, Table, in_reference, uniforms
 from napsets.live.steering import Mark, Steering
 from napsets.predictions import PredictionSets
 
 Array = npt.NDArray[Any]
 
-#: The version of a snapshot's contents; a snapshot of another version is replaced from the log.
-_VERSION = 2
-_NAME = "snapshot.npz"
 #: The level used for 1 or above if sets may not be empty: the most probable labels remain.
 _LARGEST = 1.0 - 2.0**-20
+
+
+class Judgement(NamedTuple):
+    """The judgement of a set by the label that arrived after it."""
+
+    event: int  #: The number of the event.
+    covered: bool  #: Whether the label was in the set.
+    size: int  #: How many labels the set had.
+    p_value: float  #: The smoothed p-value of the label; NaN for a label of the reference, which enters no test.
+    delay: int  #: How many labels arrived since the node did.
+    level: float  #: The level of the set.
+
+
+_KINDS = (np.int64, bool, np.int64, np.float64, np.int64, np.float64)
+
+
+class Record:
+    """All judgements, in the order of the labels."""
+
+    def __init__(self) -> None:
+        columns = zip(Judgement._fields, _KINDS, strict=True)
+        self._columns = Table(**{name: np.empty(0, dtype=kind) for name, kind in columns})
+
+    def add(self, judgement: Judgement) -> None:
+        """Enter one judgement."""
+        self._columns.extend(1)
+        for buffer, value in zip(self._columns.buffers.values(), judgement, strict=True):
+            buffer[len(self) - 1] = value
+
+    def __len__(self) -> int:
+        return self._columns.size
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """Return one attribute of all judgements."""
+        return self._columns[name]
+
+    def pass_on(self, history: History) -> History:
+        """Pass the labels that a history has not seen yet to it, and return it."""
+        columns = (
+            self.column(name)[history.monitor.labels :].tolist() for name in ("covered", "size", "p_value", "delay")
+        )
+        for covered, size, p_value, delay in zip(*columns, strict=True):
+            history.step(not covered, size, None if math.isnan(p_value) else p_value, delay)
+        return history
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns, for a snapshot."""
+        return {f"record_{name}": self._columns[name] for name in Judgement._fields}
+
+    def take(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Take the columns of a snapshot."""
+        self._columns.take({name: arrays[f"record_{name}"].copy() for name in Judgement._fields})
 
 
 class Issued(NamedTuple):
@@ -45,7 +92,7 @@ class Fold:
 
     def __init__(self, settings: LiveSettings) -> None:
         self.settings = settings
-        self.state = State(settings.seed, settings.share, settings.directed, settings.class_names)
+        self.state = State(settings.seed, settings.directed, settings.class_names)
         self.record = Record()
         self.calibration = Calibration(settings, self.state)
         self.steering = None if settings.steered is None else settings.steered.start(settings.alpha)
@@ -127,11 +174,11 @@ class Fold:
             delay = state.arrived_labels - int(state.nodes["arrivals"][slot])
             judges_after = calibration.engine.judges_after
             if tested[place] and not judges_after:
-                p_value = calibration.p_value(slot, score, us[place])
+                p_value = calibration.current.p_value(slot, score, us[place])
             state.add_label(slot, int(labels[place]), bool(reference[place]))
             calibration.enter(slot, score)
             if tested[place] and judges_after:
-                p_value = calibration.p_value(slot, score, us[place])
+                p_value = calibration.current.p_value(slot, score, us[place])
             self.record.add(Judgement(first + place, covered, size, p_value, delay, level))
 
     def _judged(self, slots: IntArray, labels: IntArray) -> Iterator[tuple[bool, int, float | None, float]]:
@@ -158,7 +205,7 @@ class Fold:
                 issued = Issued(mark, self.sets(one, mark.level).member[0])
             covered, level = bool(issued.member[label]), issued.mark.level
             # The p-value is computed on the present graph, and moved to the side of the level that the set was on.
-            p_value = float(self.calibration.p_values(one)[0, label])
+            p_value = float(self.calibration.current.p_values(one)[0, label])
             p_value = max(p_value, math.nextafter(level, math.inf)) if covered else min(p_value, level)
             self.steering.update(p_value, issued.mark)
             yield covered, int(issued.member.sum()), self.calibration.score_at(slot, label), level
@@ -174,83 +221,45 @@ class Fold:
         """Return the sets of slots at a level: full at 0 or below, as small as allowed at 1 or above."""
         empty = level >= 1.0 and self.settings.method.allow_empty
         if level > 0.0 and not empty:
-            return self.calibration.predict(slots, min(level, _LARGEST))
-        return self.calibration.alike_sets(slots, not empty, min(max(level, 0.0), 1.0), None)
+            sets: PredictionSets = self.calibration.current.predict(slots, min(level, _LARGEST))
+            return sets
+        return self.calibration.uncalibrated.equal_sets(slots, not empty, min(max(level, 0.0), 1.0), None)
 
     # -- snapshots -----------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Array]:
         """Return everything that the log led to, for a snapshot."""
-        state, issued, classes = self.state, list(self._issued.values()), int(self.state.classes or 0)
-        experts = 0 if self.settings.steered is None else len(self.settings.steered.rates)
-        marks = {
-            "slots": np.array(list(self._issued), dtype=np.int64),
-            "member": np.array([one.member for one in issued], dtype=bool).reshape(len(issued), classes),
-            "level": np.array([one.mark.level for one in issued]),
-            "experts": np.array([one.mark.experts for one in issued]).reshape(len(issued), experts),
-            "number": np.array([one.mark.number for one in issued], dtype=np.int64),
+        state = self.state
+        parts = {
+            "issued": [[slot, *mark, member.tolist()] for slot, (mark, member) in self._issued.items()],
+            "steering": None if self.steering is None else self.steering.parts(),
         }
         arrays = self.record.arrays() | self.calibration.arrays()
         arrays |= {"outputs": np.empty((0, 0))} | {name: state.nodes[name] for name in state.nodes.buffers}
         arrays["offsets"], arrays["columns"] = state.adjacency.packed()
-        arrays["ids"] = _as_bytes(pack({"ids": state.names.of(np.flatnonzero(state.nodes["labels"] > -2))}))
-        arrays["arrived_labels"] = np.array(state.arrived_labels)
-        arrays |= {f"issued_{name}": column for name, column in marks.items()}
-        if self.steering is not None:
-            arrays["steering"] = _as_bytes(json.dumps(self.steering.parts()).encode())
-        return arrays
+        arrays["ids"] = as_bytes(pack({"ids": state.names.of(np.arange(state.names.size))}))
+        return arrays | {"parts": as_bytes(json.dumps(parts).encode())}
 
     def restore(self, events: int, arrays: dict[str, Array]) -> None:
         """Take what `arrays` gave after this many events, where there were none yet."""
         state, labels = self.state, arrays["labels"]
-        state.names.restore(unpack(arrays["ids"].tobytes())["ids"], np.flatnonzero(labels > -2), labels.size)
+        state.names.restore(unpack(arrays["ids"].tobytes())["ids"])
         if labels.size:
             state.nodes.take({name: arrays[name] for name in (*state.nodes.buffers, "outputs")})
         state.adjacency.take(arrays["offsets"], arrays["columns"])
-        state.arrived_labels, state.events = int(arrays["arrived_labels"]), events
+        self.record.take(arrays)
+        state.arrived_labels, state.events = len(self.record), events
         state.present = int((labels > -2).sum())
         reference = state.nodes["is_reference"][labels >= 0]
         state.sizes = [int(reference.sum()), int((~reference).sum())]
-        self.record.take(arrays)
         self.calibration.take(arrays)
-        columns = [arrays[f"issued_{name}"].tolist() for name in ("slots", "level", "experts", "number")]
-        for slot, level, experts, number, member in zip(*columns, arrays["issued_member"], strict=True):
-            self._issued[slot] = Issued(Mark(level, tuple(experts), number), member)
+        parts = json.loads(arrays["parts"].tobytes())
+        for slot, level, experts, number, member in parts["issued"]:
+            self._issued[slot] = Issued(Mark(level, tuple(experts), number), np.array(member))
         if self.settings.steered is not None:
-            parts = json.loads(arrays["steering"].tobytes())
-            self.steering = Steering.from_parts(self.settings.steered.rates, self.settings.alpha, parts)
+            self.steering = Steering.from_parts(self.settings.steered.rates, self.settings.alpha, parts["steering"])
 
 
-def _as_bytes(text: bytes) -> Array:
+def as_bytes(text: bytes) -> Array:
+    """Return bytes as an array, which a snapshot can hold."""
     return np.frombuffer(text, dtype=np.uint8)
-
-
-class Snapshot(NamedTuple):
-    """The arrays of a fold after some event, and the checksum that the log has there."""
-
-    events: int
-    checksum: bytes
-    arrays: dict[str, Array]
-
-
-def write_snapshot(folder: Path, checksum: bytes, fold: Fold) -> None:
-    """Write what a log leads to into the folder of the log."""
-    head = json.dumps({"version": _VERSION, "events": fold.state.events, "checksum": checksum.hex()})
-    arrays: dict[str, Any] = fold.arrays() | {"head": _as_bytes(head.encode())}
-    with replacing(folder / _NAME) as path, path.open("wb") as file:
-        np.savez(file, **arrays)
-
-
-def read_snapshot(folder: Path | None) -> Snapshot | None:
-    """Return the snapshot of a folder; None where there is none that can be read."""
-    if folder is None or not (folder / _NAME).exists():
-        return None
-    try:
-        with np.load(folder / _NAME, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        head = json.loads(arrays.pop("head").tobytes())
-        if head["version"] != _VERSION:
-            return None
-        return Snapshot(int(head["events"]), bytes.fromhex(head["checksum"]), arrays)
-    except Exception:  # zip files fail in many ways, and the log has all of it
-        return None

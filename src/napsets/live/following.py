@@ -68,9 +68,10 @@ class Following:
         self._clock, self._ends = np.zeros(1, dtype=np.int64), np.empty(hops + 1, dtype=np.int64)
         self._shares: FloatArray | None = None
         self._guess, self._levels = 0.5, dict[float, Rank | None]()
+        self._load()
 
-    def load(self) -> None:
-        """Take over a state with all its labels, as after a restart."""
+    def _load(self) -> None:
+        """Take over the labels that are there."""
         state = self.state
         self.grow(state.nodes.size)
         slots = state.labelled()
@@ -110,41 +111,41 @@ class Following:
         """Count a node's new label; its score may be known already."""
         if score is None:
             score = self.scores(np.array([slot]), self.state.nodes["labels"][[slot]]).tolist()[0]
-        table = self._by_slot
-        group = int(table["groups"][slot])
+        table, held_out = self._by_slot, self._held_out
         if not self.exact or self.state.nodes["is_reference"][slot]:
-            table["member"][slot], table["scores"][slot] = True, score
-            self._ordered.add(0.0, score)
-            if self.weighting.alike:
-                self._alike.add(group, score)
-                self._same_sizes[group] += 1
-            self._shift(slot, score, group, 1)
+            self._count(slot, score, 1)
         else:
-            entry = self._held_out.size
-            table["entry_of"][slot] = entry
-            self._held_out.extend(1)
-            for name, value in (("slots", slot), ("scores", score), ("groups", group), ("stale", True)):
-                self._held_out[name][entry] = value
+            entry = table["entry_of"][slot] = held_out.size
+            held_out.extend(1)
+            for name, value in (("slots", slot), ("scores", score), ("groups", table["groups"][slot]), ("stale", True)):
+                held_out[name][entry] = value
             following.count_all(entry, self._known(), self._entries())
         self._forget()
 
     def leave(self, slot: int) -> None:
         """Stop counting a node's label, which it still has."""
         table = self._by_slot
-        score, group = float(table["scores"][slot]), int(table["groups"][slot])
-        if not self.exact or self.state.nodes["is_reference"][slot]:
-            table["member"][slot] = False
-            self._ordered.remove(0.0, score)
-            if self.weighting.alike:
-                self._alike.remove(group, score)
-                self._same_sizes[group] -= 1
-            self._shift(slot, score, group, -1)
+        if table["member"][slot]:
+            self._count(slot, float(table["scores"][slot]), -1)
         else:
             entry = int(table["entry_of"][slot])
             table["entry_of"][self._held_out["slots"][-1]] = entry
             table["entry_of"][slot] = -1
             self._held_out.drop(entry)
         self._forget()
+
+    def _count(self, slot: int, score: float, sign: int) -> None:
+        """Count one reference node more, or less."""
+        table, change = self._by_slot, OrderedPairs.add if sign > 0 else OrderedPairs.remove
+        group = int(table["groups"][slot])
+        table["member"][slot], table["scores"][slot] = sign > 0, score
+        change(self._ordered, 0.0, score)
+        if self.weighting.alike:
+            change(self._alike, group, score)
+            self._same_sizes[group] += sign
+        if self._held_out.size:
+            entry_of, rows = table["entry_of"], self.state.adjacency.rows
+            following.shift_counts(slot, score, group, sign, entry_of, rows, self._walk(), self._entries())
 
     def see_outputs(self, slots: IntArray) -> None:
         """Note that nodes have new outputs; labelled ones leave before, and enter after."""
@@ -163,11 +164,6 @@ class Following:
                     slots, hops - 1, entry_of, self.state.adjacency.rows, self._walk(), self._entries()
                 )
             self._forget()
-
-    def _shift(self, slot: int, score: float, group: int, sign: int) -> None:
-        if self._held_out.size:
-            entry_of, rows = self._by_slot["entry_of"], self.state.adjacency.rows
-            following.shift_counts(slot, score, group, sign, entry_of, rows, self._walk(), self._entries())
 
     def _forget(self) -> None:
         self._shares = None
@@ -232,7 +228,8 @@ class Following:
 
     def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
         """Return the sets of slots now."""
-        thresholds = self._thresholds(slots, alpha)
+        values, near, level = self._thresholds(slots, alpha)
+        thresholds = NodeThresholds(alpha, values, *self._sizes(slots, near), level, self.method.allow_empty)
         step = max(1, _CHUNK_ENTRIES // max(1, int(self.state.classes or 1)))
         parts: list[Any] = []
         for start in range(0, max(slots.size, 1), step):
@@ -255,12 +252,12 @@ class Following:
             matrix, scores = bound.matrix(rows), bound.at(rows, labels[some]) + 0.0
             top = None if self.method.allow_empty else bound.top_labels(matrix, rows)
             for row in rows.tolist():
-                values, _ = self._values(slots[start + row : start + row + 1], alpha)
+                values = self._thresholds(slots[start + row : start + row + 1], alpha)[0]
                 member = members(matrix[row : row + 1], values, top_labels=None if top is None else top[row : row + 1])
                 yield bool(member[0, labels[start + row]]), int(member.sum()), float(scores[row])
 
-    def _values(self, slots: IntArray, alpha: float) -> tuple[FloatArray, IntArray]:
-        """Return the threshold of each slot, and how many reference nodes are around it by hop."""
+    def _thresholds(self, slots: IntArray, alpha: float) -> tuple[FloatArray, IntArray, float | None]:
+        """Return the threshold of each slot, how many reference nodes are around it by hop, and the exact level."""
         if not self.exact:
             local, near = self._local(slots, [Cut(1.0 - alpha)])
             values = local[0]
@@ -268,20 +265,12 @@ class Following:
             if self.falls_back and short.any():
                 values = np.where(short, self._everyone(slots, [Cut(1.0 - alpha)])[0], values)
                 near = np.where(short[:, None], -1, near)  # these rest on everyone
-            return values, near
+            return values, near, None
         rank = self._level(alpha) if self._ordered.size else None
         if rank is None:
-            return np.full(slots.size, np.inf), self._local(slots, [Cut(2.0)])[1]
+            return np.full(slots.size, np.inf), self._local(slots, [Cut(2.0)])[1], np.inf
         (reached, passed), near = self._local(slots, [Cut(rank.share, "at least"), Cut(rank.share, "above")])
-        return np.minimum(np.maximum(rank.score, reached), passed), near
-
-    def _thresholds(self, slots: IntArray, alpha: float) -> NodeThresholds:
-        values, near = self._values(slots, alpha)
-        level = None
-        if self.exact:
-            rank = self._level(alpha) if self._ordered.size else None
-            level = np.inf if rank is None else rank.share
-        return NodeThresholds(alpha, values, *self._sizes(slots, near), level, self.method.allow_empty)
+        return np.minimum(np.maximum(rank.score, reached), passed), near, rank.share
 
     def _sizes(self, slots: IntArray, near: IntArray) -> tuple[IntArray, FloatArray]:
         """Return how many reference nodes thresholds rest on, and how many equally heavy ones they are worth."""

@@ -8,6 +8,7 @@ with the scores that the candidate would change replaced by their new values (se
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,12 @@ from napsets.kernels.ranked import select_changed
 from napsets.kernels.threads import compiling_now
 from napsets.levels import rank_place
 from napsets.live.alarms import smoothed_p_value
-from napsets.live.evidence_counts import COUNTED, AffectedEntries, EvidenceCounts
-from napsets.live.score_lists import ScoreLists
+from napsets.live.labelled_nodes import COUNTED, AffectedEntries, EvidenceCounts, ScoreLists
 from napsets.methods.method import Method
 from napsets.methods.moves import REFERENCE_LABEL, Rows, Search
 from napsets.predictions import NodeThresholds, PredictionSets, members
-from napsets.scores import ByLabel, Informed
+from napsets.scores import ByLabel
 from napsets.scores.base import BoundRows, score_rows
-from napsets.scores.evidence import label_weights, normalised
 from napsets.scores.exponents import Learned
 from napsets.scores.informed import Change
 
@@ -60,24 +59,12 @@ class FullCalibration:
         self._base = (score.base if isinstance(score, ByLabel) else score).base
         #: How many scores have changed since all were up to date, at the most; None where that is not known.
         self._changes_since: int | None = None
-        #: The fixed part of the evidence of slots to be judged, without their own label and with it.
-        self._ahead: dict[int, FloatArray] = {}
-        self._begin()
-
-    @staticmethod
-    def suits(score: Any) -> bool:
-        """Return whether a score can be kept up to date here."""
-        informed = score.base if isinstance(score, ByLabel) else score
-        return isinstance(informed, Informed) and informed.uses_held_out_labels and not informed.wide
-
-    def _begin(self) -> None:
-        """Forget all scores."""
-        entries = self.counts.entries
-        entries["raw"][:], entries["tabulated"][:] = np.nan, False
-        self._lists = ScoreLists(self.counts.classes, self._mix)
+        #: The slot that was judged last since anything changed, the counts around it and its fixed evidence.
+        self._judged: tuple[Any, ...] | None = None
+        self._lists = ScoreLists(counts.classes, self._mix)
+        entries = counts.entries
+        entries["raw"][:], entries["tabulated"][:], entries["rescore"][:] = np.nan, False, True
         self._fix(np.flatnonzero(~entries["recount"]))
-        entries["rescore"][:] = True
-        self._changed()
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
@@ -85,14 +72,7 @@ class FullCalibration:
         """Note that at most this many scores have changed; −1 where their number is not known."""
         before = self._changes_since
         self._changes_since = None if before is None or scores < 0 else before + scores
-        self._ahead = self._ahead if scores >= 0 else {}
-        #: The slot that was judged last since anything changed, the counts around it and its fixed evidence.
-        self._judged: tuple[Any, ...] | None = None
-
-    def load(self) -> None:
-        """Take over a state with all its labels."""
-        self.counts.load()
-        self._begin()
+        self._judged = None
 
     def grow(self, count: int) -> None:
         """Make room for new nodes."""
@@ -109,7 +89,7 @@ class FullCalibration:
             entries["far"][-1] = around.reference_far if reference else around.all_far
             entries["around"][-1], entries["recount"][-1] = around.mean_outputs, False
             if reference and self.learned.exponents.alike:  # its own label is no evidence for it
-                self._fix(np.array([entries.size - 1]), self._ahead.get(slot))
+                self._fix(np.array([entries.size - 1]))
 
     def leave(self, slot: int) -> None:
         """Stop counting a node's label, which it still has."""
@@ -132,8 +112,6 @@ class FullCalibration:
         """Bring all scores up to date."""
         if self._changes_since == 0:
             return
-        if self.counts.must_reload:
-            self.load()
         self._fix(self.counts.catch_up())
         entries, step = self.counts.entries, max(1, _CHUNK_ENTRIES // self.counts.classes)
         rows = np.flatnonzero(entries["rescore"])
@@ -142,7 +120,7 @@ class FullCalibration:
             some = rows[start : start + step]
             slots = entries["slots"][some]
             probabilities = self.counts.probabilities(self.learned, *(entries[name][some] for name in COUNTED))
-            labels, u = self.counts.labels(slots), self.state.nodes["u"][slots]
+            labels, u = self.counts.labels(some), self.state.nodes["u"][slots]
             scores[start : start + step] = self._at(probabilities, labels, u)
         if rows.size:
             self._lists.replace(self.counts.code[entries["slots"][rows]], entries["raw"][rows], scores)
@@ -150,11 +128,10 @@ class FullCalibration:
             entries["rescore"][rows] = entries["tabulated"][rows] = False
         self._changes_since = 0
 
-    def _fix(self, rows: IntArray, ahead: FloatArray | None = None) -> None:
+    def _fix(self, rows: IntArray) -> None:
         if rows.size:
             entries = self.counts.entries
-            slots, around = entries["slots"][rows], entries["around"][rows]
-            entries["fixed"][rows] = self.counts.fixed(slots, around, self.learned) if ahead is None else ahead[1]
+            entries["fixed"][rows] = self.counts.fixed(entries["slots"][rows], entries["around"][rows], self.learned)
 
     def _at(self, probabilities: Array, labels: IntArray, u: FloatArray) -> FloatArray:
         scores: FloatArray = score_rows(self._base, "at", probabilities, labels, u) + 0.0
@@ -167,43 +144,28 @@ class FullCalibration:
 
         The score of a slot that is itself held out is left out.
         """
-        counts, (starts, entries, near, far) = self.counts, affected
-        row = np.repeat(np.arange(slots.size), np.diff(starts))
+        counts, classes, (starts, entries, *added) = self.counts, self.counts.classes, affected
         codes = counts.code[slots].astype(np.int64)
-        new = self._with_candidates(entries, near, far, np.maximum(-codes, 0)[row])
+        before = np.repeat(np.where(codes < 0, -codes - 1, -1), np.diff(starts))
+        columns: Any = [np.repeat(column, classes) for column in (np.arange(entries.size), *added, before)]
+        columns.append(np.tile(np.arange(classes), entries.size))
+        changed = self._scores_with(entries, Change(*columns)).reshape(entries.size, classes)
         own = np.flatnonzero(codes < 0)
         if own.size:
             entries = np.insert(entries, starts[own], counts.entry_of[slots[own]])
-            new = np.insert(new, starts[own], np.nan, axis=0)
+            changed = np.insert(changed, starts[own], np.nan, axis=0)
             starts = starts + np.searchsorted(own, np.arange(slots.size + 1), side="left")
-        labels = counts.labels(counts.entries["slots"][entries])
-        old = self._lists.ranked(labels, counts.entries["raw"][entries])
-        changed = self._lists.ranked(np.repeat(labels, new.shape[1]), new.reshape(-1)).reshape(new.shape)
-        return starts, old, changed
+        labels = counts.labels(entries)
+        return starts, self._lists.ranked(labels, counts.entries["raw"][entries]), changed
 
-    def _with_candidates(self, entries: IntArray, near: FloatArray, far: FloatArray, before: IntArray) -> FloatArray:
-        """Return the scores of entries if a node beside them had each label, shape (entries, classes).
-
-        ``before`` is 1 + the label that the node has already, which candidates replace; 0 if it has none.
-        """
-        counts, classes = self.counts, self.counts.classes
-        scores, every = np.empty((entries.size, classes)), np.arange(classes)
-        step = max(1, _CHUNK_ENTRIES // (classes * classes))
-        for start in range(0, entries.size, step):
-            some = slice(start, start + step)
-            rows, known = entries[some], np.flatnonzero(before[some])
-            fixed, all_near, all_far = (counts.entries[name][rows] for name in COUNTED)
-            if known.size:  # candidates replace the label that is there
-                all_near[known, before[some][known] - 1] -= near[some][known]
-                all_far[known, before[some][known] - 1] -= far[some][known]
-            added = label_weights(self.learned, fixed, all_near + near[some][:, None], all_far + far[some][:, None])
-            changed = np.repeat(label_weights(self.learned, fixed, all_near, all_far)[:, None, :], classes, axis=1)
-            changed[:, every, every] = added
-            probabilities = normalised(changed.reshape(-1, classes)).astype(self.state.nodes["outputs"].dtype)
-            slots = counts.entries["slots"][rows]
-            labels, u = (np.repeat(each, classes) for each in (counts.labels(slots), self.state.nodes["u"][slots]))
-            scores[some] = self._at(probabilities, labels, u).reshape(rows.size, classes)
-        return scores
+    def _scores_with(self, entries: IntArray, change: Change) -> FloatArray:
+        """Return the scores, as they are ranked, of entries at some places if another node had some label."""
+        scores, step = np.empty(change.places.size), max(1, _CHUNK_ENTRIES // self.counts.classes)
+        for start in range(0, scores.size, step):
+            some = change.part(slice(start, start + step))
+            informed = self.counts.informed(entries[some.places], self._base, self.learned)
+            scores[start : start + step] = informed.scores_with(some._replace(places=np.arange(some.places.size)))
+        return self._lists.ranked(self.counts.labels(entries[change.places]), scores)
 
     def _thresholds(self, slots: IntArray, alpha: float, affected: AffectedEntries) -> FloatArray:
         """Return the threshold of each candidate, shape (slots, classes)."""
@@ -244,19 +206,11 @@ class FullCalibration:
             return None
         places[entries] = np.arange(entries.size)
         local = places[listed]
-        labels, known = counts.labels(counts.entries["slots"][entries]), self._lists.sorted_held_out
+        labels, known = counts.labels(entries), self._lists.sorted_held_out
         order = np.searchsorted(known, self._lists.ranked(labels, counts.entries["raw"][entries]))
         numbers = np.column_stack([labels, labels if self._mix >= 0.0 else np.zeros_like(labels), order])
         tables, facts = (counts.entries[name][entries] for name in ("tables", "facts"))
         judges = Judges(tables, facts, numbers, np.full(entries.size, -1.0))
-
-        def compute(change: Change) -> FloatArray:
-            scores, step = np.empty(change.places.size), max(1, _CHUNK_ENTRIES // classes)
-            for start in range(0, scores.size, step):
-                some = change.part(slice(start, start + step))
-                informed = counts.informed(entries[some.places], self._base, self.learned)
-                scores[start : start + step] = informed.scores_with(some._replace(places=np.arange(some.places.size)))
-            return self._lists.ranked(labels[change.places], scores)
 
         from_far, from_near = np.flatnonzero(affected.far), np.flatnonzero(affected.near)
         size = from_far.size
@@ -268,7 +222,7 @@ class FullCalibration:
             affected.far[from_far],
         )
         links = EvidenceLinks(*map(read_only, links))
-        search = Search(known, order, links, judges, rule, self._lists.unranked, compute)
+        search = Search(known, order, links, judges, rule, self._lists.unranked, partial(self._scores_with, entries))
         owns = np.full(slots.size, -1)
         owns[own >= 0] = local[affected.entries.size :]
         befores = np.where(codes > 0, REFERENCE_LABEL, np.where(codes < 0, -codes - 1, -1))
@@ -284,9 +238,8 @@ class FullCalibration:
 
     def _matrix(self, slots: IntArray) -> tuple[FloatArray, IntArray | None, Array, AffectedEntries]:
         """Return the scores, top labels (if sets may not be empty), probabilities, and the entries affected."""
-        around, affected = self.counts.around_and_affected(slots)
-        ahead = self._ahead.get(int(slots[0])) if slots.size == 1 else None
-        fixed = self.counts.fixed(slots, around.mean_outputs, self.learned) if ahead is None else ahead[:1]
+        around, affected = self.counts.around(slots, listing=True)
+        fixed = self.counts.fixed(slots, around.mean_outputs, self.learned)
         self._judged = (int(slots[0]), around, fixed) if slots.size == 1 else None
         probabilities = self.counts.probabilities(self.learned, fixed, around.all_near, around.all_far)
         u = self.state.nodes["u"][slots]
@@ -323,16 +276,8 @@ class FullCalibration:
         Each label must have entered before the next is requested.
         """
         for place, label in enumerate(labels.tolist()):
-            if place % _CHUNK == 0 and slots.size > 1:
-                some, truth = slots[place : place + _CHUNK], labels[place : place + _CHUNK]
-                around = self.counts.around(some).mean_outputs
-                both = [
-                    self.counts.fixed(some, around, self.learned, codes) for codes in (np.zeros_like(truth), truth + 1)
-                ]
-                self._ahead = dict(zip(some.tolist(), np.stack(both, axis=1), strict=True))
             member = self._member(slots[place : place + 1], alpha)
             yield bool(member[label]), int(member.sum()), None
-        self._ahead = {}
 
     @compiling_now()
     def _member(self, slot: IntArray, alpha: float) -> BoolArray:

@@ -229,14 +229,14 @@ class Live(Logged):
         from napsets.advice.inspection import inspect_node
 
         with self._busy:
-            slot = np.array([self._one("id", id)])
+            slot = self._one("id", id)
             present = self._fold.calibration.present()
             if present is None:
                 labels = sum(self._state.sizes)
                 raise InvalidInputError(f"`id` can be inspected once there are enough labels; there are {labels}")
             rate = self._settings.alpha if alpha is None else check_alpha(alpha)
-            batch, calibrated = present
-            return inspect_node(calibrated, position=int(np.searchsorted(batch.slots, slot[0])), alpha=rate)
+            slots, calibrated = present
+            return inspect_node(calibrated, position=int(np.searchsorted(slots, slot)), alpha=rate)
 
     def __contains__(self, id: object) -> bool:
         try:
@@ -244,7 +244,7 @@ class Live(Logged):
         except InvalidInputError:
             return False
         with self._busy:
-            return names.size == 1 and names.tolist()[0] in self._state.names
+            return names.size == 1 and bool(self._state.names.find(names)[0] >= 0)
 
     def ids(self, *, unlabelled: bool = False) -> list[Any]:
         """Return the ids of all nodes, or of those without a label, in the order of their arrival."""
@@ -261,8 +261,7 @@ class Live(Logged):
     def p_values(self, ids: Any) -> FloatArray:
         """Return the p-value of every candidate of nodes.
 
-        A candidate is in the set at alpha exactly if its p-value exceeds alpha. On a directed graph this is not so for
-        nodes that are held out for an exact level: their labels set the level of their own sets.
+        A candidate is in the set at alpha exactly if its p-value exceeds alpha.
 
         Parameters
         ----------
@@ -275,12 +274,15 @@ class Live(Logged):
             Shape (nodes, classes).
         """
         with self._busy:
-            return self._fold.calibration.p_values(self._state.names.known("ids", as_ids("ids", ids)))
+            values: FloatArray = self._fold.calibration.current.p_values(
+                self._state.names.known("ids", as_ids("ids", ids))
+            )
+            return values
 
     def _candidates(self, id: Any) -> tuple[Array, FloatArray]:
         """Return the probability and the score of each label of one node, as its set is made of them."""
         with self._busy:
-            probabilities, scores = self._fold.calibration.candidates(np.array([self._one("id", id)]))
+            probabilities, scores = self._fold.calibration.current.candidates(np.array([self._one("id", id)]))
             return probabilities[0], scores[0]
 
     def labelled_around(self, id: Any, most: int = 50) -> list[tuple[Any, int, int]]:
@@ -310,7 +312,7 @@ class Live(Logged):
     def history(self) -> dict[str, list[float | None]]:
         """Return how well the sets did over time, a few hundred points in columns; see `History.columns`."""
         with self._busy:
-            return self._history.columns(self._fold.record)
+            return self._fold.record.pass_on(self._history).columns()
 
     def status(self) -> dict[str, Any]:
         """Return the numbers of events, nodes, edges and labels, and how well the sets did so far, as plain JSON."""
@@ -325,7 +327,7 @@ class Live(Logged):
                 "level": state.sizes[1],
                 "alpha": self._settings.alpha,
                 "steered": self._steered(),
-                "judged": self._fold.record.catch_up(self._monitor).status(),
+                "judged": self._fold.record.pass_on(self._history).monitor.status(),
             }
 
     def _steered(self) -> dict[str, Any] | None:

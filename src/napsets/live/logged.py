@@ -1,20 +1,30 @@
-"""An open log and its fold: opening, saving, and batches that take effect as a whole or not at all."""
+"""An open log and its fold: opening, saving, and batches that take effect as a whole or not at all.
+
+A snapshot of the fold makes a start fast. It may be deleted at any time, and never counts against the log: one that
+cannot be read, was changed, or is of another log is replaced from the log.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 import logging
 import os
 import threading
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.values import check_flag, shown
 from napsets.errors import InvalidInputError
-from napsets.live.events import Change, Draft, Repeated
-from napsets.live.fold import Fold, Snapshot, read_snapshot, write_snapshot
-from napsets.live.monitoring import Monitor
-from napsets.live.record import History
+from napsets.files.places import replacing
+from napsets.live.events import Change, Draft
+from napsets.live.fold import Fold, as_bytes
+from napsets.live.monitoring import History
 from napsets.live.settings import LiveSettings
 from napsets.live.state import State
 from napsets.live.store import Store, packed, recover
@@ -25,6 +35,10 @@ log = logging.getLogger("napsets")
 
 #: Events that a restart may have to fold again, at the least, before a snapshot is written.
 _TAIL = 50_000
+
+#: The version of a snapshot's contents; a snapshot of another version is replaced from the log.
+_VERSION = 3
+_SNAPSHOT = "snapshot.npz"
 
 #: What changes something, by name, and the arguments that it has.
 _SIGNATURES = {
@@ -47,36 +61,19 @@ class Logged:
         #: A writer holds the first lock throughout, and the second while the state is read or changed: sets can be
         #: requested while a batch is being written to disk.
         self._writing, self._busy = threading.RLock(), threading.RLock()
-        snapshot = read_snapshot(store.path)
+        self._fold, self._history = Fold(settings), History(settings.alpha)
         #: How many events the snapshot on the disk has seen; a start has to fold the others again.
         self._kept = 0
+        snapshot = read_snapshot(store.path)
         with store.one_moment():
-            store.refuse_lost(0 if snapshot is None else snapshot.events)
-            try:
-                self._begin(snapshot)
-            except Exception:  # the log has all that a snapshot holds
-                snapshot = None
-                self._begin(None)
-            for row in store.rows():
-                if snapshot is not None and row.last <= snapshot.events:
-                    if row.last == snapshot.events and row.checksum == snapshot.checksum:
-                        snapshot, self._kept = None, row.last  # which has all that came so far
-                    continue
-                if snapshot is not None:  # which is not of this log
-                    break
-                self._fold.take(row.first, row.change())
             if snapshot is not None:
-                self._begin(None)
-                for row in store.rows():
+                store.refuse_lost(snapshot.events)
+                if snapshot.checksum == store.checksum_at(snapshot.events):
+                    self._kept = snapshot.events
+                    self._fold.restore(snapshot.events, snapshot.arrays)
+            for row in store.rows():
+                if row.last > self._kept:
                     self._fold.take(row.first, row.change())
-
-    def _begin(self, snapshot: Snapshot | None) -> None:
-        """Take the state of a snapshot, or an empty one."""
-        self._fold = Fold(self._settings)
-        self._monitor = Monitor(self._settings.alpha)
-        self._history = History(self._settings.alpha)
-        if snapshot is not None:
-            self._fold.restore(snapshot.events, snapshot.arrays)
 
     @property
     def _state(self) -> State:
@@ -164,7 +161,7 @@ class Logged:
         with self._writing:
             # Only a writer changes the state, so a batch is checked while sets are made.
             before = [] if key is None else self._store.batch(key)
-            draft = Repeated(self._state) if before else Draft(self._state)
+            draft = Draft(self._state, repeated=bool(before))
             for change in _listed(changes):
                 name, arguments = change[0], change[1:]
                 signature = _SIGNATURES.get(name) if isinstance(name, str) else None
@@ -225,3 +222,43 @@ def _listed(changes: Any) -> list[tuple[Any, ...]]:
             f"`changes` must be a sequence of tuples, a name and its arguments; got {type(changes).__name__}"
         )
     return listed
+
+
+class Snapshot(NamedTuple):
+    """The arrays of a fold after some event, and the checksum that the log has there."""
+
+    events: int
+    checksum: bytes
+    arrays: dict[str, npt.NDArray[Any]]
+
+
+def write_snapshot(folder: Path, checksum: bytes, fold: Fold) -> None:
+    """Write what a log leads to into the folder of the log."""
+    arrays: dict[str, Any] = fold.arrays()
+    head = {"version": _VERSION, "events": fold.state.events, "checksum": checksum.hex(), "digest": _digest(arrays)}
+    with replacing(folder / _SNAPSHOT) as path, path.open("wb") as file:
+        np.savez(file, head=as_bytes(json.dumps(head).encode()), **arrays)
+
+
+def read_snapshot(folder: Path | None) -> Snapshot | None:
+    """Return the snapshot of a folder; None where there is none that can be read, or it is not what was written."""
+    if folder is None or not (folder / _SNAPSHOT).exists():
+        return None
+    try:
+        with np.load(folder / _SNAPSHOT, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        head = json.loads(arrays.pop("head").tobytes())
+        if head["version"] != _VERSION or head["digest"] != _digest(arrays):
+            return None
+        return Snapshot(int(head["events"]), bytes.fromhex(head["checksum"]), arrays)
+    except Exception:  # zip files fail in many ways, and the log has all of it
+        return None
+
+
+def _digest(arrays: dict[str, npt.NDArray[Any]]) -> str:
+    """Return a digest of arrays: kernels do not check the indices in them."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name, array in sorted(arrays.items()):
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

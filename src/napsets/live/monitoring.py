@@ -61,6 +61,7 @@ _GAINS = np.array([math.expm1(odds) for odds in _ODDS.ravel()])[:, None, None]
 _AT_ONCE = 1 << 14
 #: Halvings of the search for an end of the interval; the end lies outside by at most 2⁻⁴⁰.
 _HALVINGS = 40
+_LOG10 = math.log(10.0)
 
 
 def coverage_interval(missed: ArrayLike, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
@@ -210,7 +211,7 @@ class Monitor:
         self.alpha, self.width = check_alpha(alpha), width
         self.labels = self.misses = 0
         self.exchangeability, self.coverage = Jumper(restarted=True), MissAlarm(alpha, restarted=True)
-        self.recent_coverage = self.recent_size = self._sizes = 0.0
+        self.recent_coverage = self.recent_size = self.sizes = 0.0
         self._worst, self._size, self._delays = _Worst(width), Window(width), deque[float](maxlen=width)
 
     def step(self, missed: bool, size: float, p_value: float | None = None, delay: float | None = None) -> None:
@@ -230,7 +231,7 @@ class Monitor:
         self.labels, self.misses = self.labels + 1, self.misses + bool(missed)
         self.coverage.step(float(missed))
         self.recent_coverage = self._worst.step(bool(missed))
-        self._sizes += size
+        self.sizes += size
         self.recent_size = self._size.step(size)
         if p_value is not None:
             self.exchangeability.step(p_value)
@@ -252,12 +253,62 @@ class Monitor:
             "coverage_interval": [float(lower[0]), float(upper[0])],
             "recent_coverage": self.recent_coverage if some else None,
             "worst_window": self._worst.worst._asdict() if some else None,
-            "mean_size": self._sizes / self.labels if some else None,
+            "mean_size": self.sizes / self.labels if some else None,
             "recent_size": self.recent_size if some else None,
             "label_delay": self.delay,
             "window": self.width,
             "alarms": {
-                name: {"rang": alarm.alarm, "log10_capital": alarm.log_capital / math.log(10.0), "tests": alarm.steps}
+                name: {"rang": alarm.alarm, "log10_capital": alarm.log_capital / _LOG10, "tests": alarm.steps}
                 for name, alarm in (("exchangeability", self.exchangeability), ("coverage", self.coverage))
             },
         }
+
+
+class History:
+    """A `Monitor` and points of it over time: evenly spread, and half of them dropped whenever there are too many."""
+
+    def __init__(self, alpha: float, most: int = 400) -> None:
+        self.monitor, self._most, self._stride = Monitor(alpha), most, 1
+        self._points: list[tuple[float, ...]] = []
+
+    def step(self, missed: bool, size: float, p_value: float | None, delay: float | None) -> None:
+        """Take one label, as `Monitor.step`."""
+        self.monitor.step(missed, size, p_value, delay)
+        if self.monitor.labels % self._stride == 0:
+            self._points.append(self._point())
+            if len(self._points) > self._most:
+                self._points, self._stride = self._points[1::2], 2 * self._stride
+
+    def columns(self) -> dict[str, list[float | None]]:
+        """Return the points as columns, up to the last label.
+
+        They are how many labels had come (``judged``), the coverage until then with its interval (``coverage``,
+        ``lower``, ``upper``), the average set size since the point before (``size``), the median label delay
+        (``delay``), and the logarithms to base 10 of the two alarms' capitals (``exchangeability``, ``misses``).
+        """
+        points = list(self._points)
+        if self.monitor.labels and (not points or points[-1][0] < self.monitor.labels):
+            points.append(self._point())
+        table = np.array(points, dtype=np.float64).reshape(-1, 6)
+        judged, misses, sizes, delays, exchangeability, coverage = table.T
+        lower, upper = interval_from_counts(misses.astype(np.int64), judged.astype(np.int64))
+        columns: dict[str, Any] = {
+            "judged": judged.astype(np.int64),
+            "coverage": 1.0 - misses / np.maximum(judged, 1.0),
+            "lower": lower,
+            "upper": upper,
+            "size": np.diff(sizes, prepend=0.0) / np.maximum(np.diff(judged, prepend=0.0), 1.0),
+            "delay": delays,
+            "exchangeability": exchangeability,
+            "misses": coverage,
+        }
+        return {
+            name: [None if math.isnan(value) else value for value in column.tolist()]
+            for name, column in columns.items()
+        }
+
+    def _point(self) -> tuple[float, ...]:
+        monitor = self.monitor
+        delay = math.nan if monitor.delay is None else monitor.delay
+        capitals = (monitor.exchangeability.log_capital / _LOG10, monitor.coverage.log_capital / _LOG10)
+        return (monitor.labels, monitor.misses, monitor.sizes, delay, *capitals)

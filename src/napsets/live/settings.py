@@ -83,15 +83,11 @@ class LiveSettings:
     @classmethod
     def from_description(cls, description: Mapping[str, Any]) -> LiveSettings:
         """Return what `describe` described."""
-        names = description["class_names"]
         kind: Any = AutoMethod if description["chooses"] else Method
-        return cls(
-            _followed(kind.from_description(description["method"])),
-            check_alpha(description["alpha"]),
-            None if names is None else tuple(names),
-            check_flag("directed", description["directed"]),
-            None if description["steered"] is None else Steered(**description["steered"]),
-        )
+        method, steered = kind.from_description(description["method"]), description["steered"]
+        steered = None if steered is None else Steered(**steered)
+        alpha, names, directed = (description[name] for name in ("alpha", "class_names", "directed"))
+        return cls.check(method, alpha, method.seed, names, directed, steered, {})
 
 
 def _followed(method: object) -> Method | AutoMethod:

@@ -6,7 +6,6 @@ calibration, in the order of their slots.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +19,6 @@ from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.kernels import growing
 from napsets.methods.data import CalibrationData
-from napsets.predictions import PredictionSets
 from napsets.randomness import node_uniforms, split_seed
 
 Array = npt.NDArray[Any]
@@ -82,16 +80,10 @@ class Names:
             self._ids.extend(ids.tolist())
         self.size += ids.size
 
-    def restore(self, ids: Array, slots: IntArray, size: int) -> None:
-        """Take the ids of all slots that hold a node, as `of` gave them."""
-        if ids.size == size:
-            self.add(ids)
-            return
-        self._ids = [None] * size
-        for item, slot in zip(ids.tolist(), slots.tolist(), strict=True):
-            self._ids[slot] = item
-        self._slots = dict(zip(ids.tolist(), slots.tolist(), strict=True))
-        self.size = size
+    def restore(self, ids: Array) -> None:
+        """Take the ids of all slots, as `of` gave them: None where there is no node any more."""
+        self.add(ids)
+        self._slots.pop(None, None)
 
     def remove(self, slot: int) -> None:
         """Remove an id; its slot stays empty."""
@@ -104,11 +96,6 @@ class Names:
         if self._ids is None:
             self._ids = list(range(self.size))
             self._slots = dict(zip(self._ids, self._ids, strict=True))
-
-    def __contains__(self, item: object) -> bool:
-        if self._ids is None:
-            return isinstance(item, int) and 0 <= item < self.size
-        return item in self._slots
 
     def find(self, ids: Array) -> IntArray:
         """Return the slot of each id, −1 where there is none."""
@@ -265,26 +252,11 @@ def in_reference(seed: int, numbers: IntArray, share: float) -> npt.NDArray[np.b
     return reference  # all of them where the share is 1: the numbers are below 1
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """The present state as a batch calibration sees it."""
-
-    data: CalibrationData  #: The nodes that are there, in the order of their arrival.
-    slots: IntArray  #: The slot of each of them.
-    #: The two parts of the labelled nodes, ascending.
-    reference: IntArray
-    level_nodes: IntArray
-
-
 class State:
-    """The present nodes, edges and labels.
+    """The present nodes, edges and labels; the seed is that of the nodes' uniform numbers."""
 
-    The seed is that of the nodes' uniform numbers and of the split of labels. A share of these is in the reference: all
-    of them (1) for methods that hold none out.
-    """
-
-    def __init__(self, seed: int, share: float, directed: bool, class_names: tuple[str, ...] | None) -> None:
-        self.seed, self.share, self.class_names = seed, share, class_names
+    def __init__(self, seed: int, directed: bool, class_names: tuple[str, ...] | None) -> None:
+        self.seed, self.class_names = seed, class_names
         self.names = Names()
         self.adjacency = Adjacency(directed)
         #: By slot. Labels are −1 where unknown, and −2 in slots without a node; numbers are theirs in the order of
@@ -346,27 +318,22 @@ class State:
         """Return the slots of labelled nodes."""
         return np.flatnonzero(self.nodes["labels"] >= 0)
 
-    def batch(self) -> Batch:
-        """Return the present state as a batch calibration sees it."""
+    def batch(self) -> tuple[CalibrationData, IntArray]:
+        """Return the nodes that are there as a batch calibration sees them, with their split, and their slots."""
         if not self.nodes.size:
             raise InvalidInputError("`nodes` must be added first: there is no node yet")
-        labels = self.nodes["labels"]
-        slots = np.flatnonzero(labels > -2)
-        whole = slots.size == labels.size
-        present = labels[slots]
-        reference = self.nodes["is_reference"][slots]
+        slots = np.flatnonzero(self.nodes["labels"] > -2)
+        labels, reference = self.nodes["labels"][slots], self.nodes["is_reference"][slots]
         data = CalibrationData(
-            self.adjacency.graph(None if whole else slots),
+            self.adjacency.graph(None if slots.size == self.nodes.size else slots),
             self.nodes["outputs"][slots],
-            present,
-            np.flatnonzero(present >= 0),
+            labels,
+            np.flatnonzero(labels >= 0),
             self.names.of(slots),
             self.class_names,
-            PredictionSets,
+            split=(np.flatnonzero(reference), np.flatnonzero((labels >= 0) & ~reference)),
         )
-        return Batch(
-            data, slots, np.flatnonzero((present >= 0) & reference), np.flatnonzero((present >= 0) & ~reference)
-        )
+        return data, slots
 
 
 def draw_order(seed: int, ids: Array) -> IntArray:

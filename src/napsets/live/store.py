@@ -73,18 +73,17 @@ class Row(NamedTuple):
 class Store:
     """The log of one living graph, open for one writer; without a path it is a temporary file of its own."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path | None, lock: sqlite3.Connection | None) -> None:
-        self.path = path
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path | None, lock: sqlite3.Connection | None, settings: str
+    ) -> None:
+        self.path, self.settings = path, json.loads(settings)
         self.is_open, self.read_only = True, path is not None and lock is None
-        self._connection = connection
-        self._lock = lock
-        self.settings: dict[str, Any] = json.loads(self._meta("settings"))
-        self.events: int
-        self.checksum: bytes
-        self._read_head()
+        self._connection, self._lock = connection, lock
+        self.events, self.checksum = -1, b""  # until the head is read
 
     def _read_head(self) -> None:
-        events, checksum = json.loads(self._meta("head"))
+        ((head,),) = self._connection.execute("SELECT value FROM meta WHERE name = 'head'")
+        events, checksum = json.loads(head)
         self.events, self.checksum = int(events), bytes.fromhex(checksum)
 
     # -- making and opening --------------------------------------------------------------------------------------------
@@ -95,10 +94,12 @@ class Store:
         connection = _connect("" if folder is None else folder / LOG)
         connection.executescript(_TABLES)
         text = json.dumps(settings, sort_keys=True)
-        start = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-        meta = {"format": FORMAT, "version": str(VERSION), "settings": text, "head": json.dumps([0, start])}
+        store = cls(connection, folder, None, text)
+        head = json.dumps([0, store._start().hex()])
+        meta = {"format": FORMAT, "version": str(VERSION), "settings": text, "head": head}
         connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
-        return cls(connection, folder, None)
+        store._read_head()
+        return store
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> Store:
@@ -108,8 +109,7 @@ class Store:
             lock = None if read_only else closed_on_error.enter_context(closing(_take_lock(folder)))
             connection = closed_on_error.enter_context(closing(_connect(folder / LOG, read_only=read_only)))
             try:
-                _check_version(connection, folder)
-                store = cls(connection, folder, lock)
+                store = cls(connection, folder, lock, _read_settings(connection, folder))
                 with store.one_moment():
                     next(store.rows(), None)  # the settings must be those that the first row follows from
             except _UNREADABLE as error:
@@ -144,12 +144,6 @@ class Store:
             shutil.rmtree(draft, ignore_errors=True)
             raise
         return target
-
-    def _meta(self, name: str) -> str:
-        row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        if row is None:
-            raise ValueError(f"{name} is missing")
-        return str(row[0])
 
     # -- the log -------------------------------------------------------------------------------------------------------
 
@@ -211,6 +205,14 @@ class Store:
         if (last, checksum) != (self.events, self.checksum):
             raise _damaged(name, last, f"it ends at event {last}, and its head names {self.events}")
 
+    def checksum_at(self, event: int) -> object:
+        """Return the checksum of the row that ends with an event; None where there is none."""
+        query = "SELECT checksum FROM log WHERE first <= ? AND first + count - 1 = ? ORDER BY first DESC LIMIT 1"
+        with suppress(sqlite3.DatabaseError):  # `rows` says what is damaged
+            row = self._connection.execute(query, (event, event)).fetchone()
+            return None if row is None else row[0]
+        return None
+
     def _check_open(self) -> None:
         """Refuse to change what was closed, or opened to be read."""
         if self.read_only or not self.is_open:
@@ -253,15 +255,11 @@ def recover(path: str | os.PathLike[str], into: str | os.PathLike[str]) -> int:
         raise InvalidInputError(f"`into` must be a new folder; {os.fspath(target)} is there already")
     with closing(_connect(folder / LOG, read_only=True)) as connection:
         try:
-            _check_version(connection, folder)
-            settings = json.loads(connection.execute("SELECT value FROM meta WHERE name = 'settings'").fetchone()[0])
+            damaged = Store(connection, folder, None, _read_settings(connection, folder))
         except _UNREADABLE as error:
             if isinstance(error, InvalidInputError):
                 raise
             raise FileFormatError(f"`path` must hold settings that can be read; {folder} does not ({error})") from error
-        damaged = Store.__new__(Store)
-        damaged.path, damaged._connection, damaged.settings = folder, connection, settings
-        damaged.events, damaged.checksum = -1, b""
         saved = Store.create(damaged.settings)
         with suppress(FileFormatError):  # the damage itself, or that nothing says where the log should end
             for row in damaged.rows():
@@ -347,7 +345,8 @@ def _sync_folder(folder: Path) -> None:
             os.close(place)
 
 
-def _check_version(connection: sqlite3.Connection, folder: Path) -> None:
+def _read_settings(connection: sqlite3.Connection, folder: Path) -> str:
+    """Return the settings of a log, which must be of this version."""
     meta = dict(connection.execute("SELECT name, value FROM meta"))
     if meta.get("format") != FORMAT:
         raise FileFormatError(f"`path` must be the folder of a living graph; {folder / LOG} is another database")
@@ -356,6 +355,7 @@ def _check_version(connection: sqlite3.Connection, folder: Path) -> None:
             f"`path` must hold a log of version {VERSION}; {folder} holds version {shown(meta.get('version'))}. "
             f"Nothing was changed: open it with the napsets that wrote it."
         )
+    return str(meta.get("settings", ""))
 
 
 def _damaged(folder: Path | None, whole: int, what: str) -> FileFormatError:

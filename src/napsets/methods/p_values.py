@@ -34,7 +34,7 @@ def p_values(calibrated: Any, nodes: IntArray, *, smoothed: bool = False) -> Flo
     step = max(1, _ENTRIES // max(1, values.shape[1]))
     for start in range(0, nodes.size, step):
         rows = nodes[start : start + step]
-        above, equal, count = _compared(calibrated, rows)
+        above, equal, count = compared(calibrated, rows)
         u = _uniforms(calibrated, rows)[:, None] if smoothed else 1.0
         values[start : start + step] = (above + u * (1.0 + equal)) / (1.0 + count)
     return values
@@ -58,7 +58,7 @@ def _uniforms(calibrated: Any, nodes: IntArray) -> FloatArray:
     return node_uniforms(every[nodes], seed)
 
 
-def _compared(calibrated: Any, nodes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def compared(calibrated: Any, nodes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return how many labelled nodes are above and at each candidate, and how many there are to compare with."""
     matrix = calibrated.score.matrix(nodes)
     if calibrated.grouped is None:

@@ -1,4 +1,4 @@
-"""The labels counted around the labelled nodes of a graph that changes, kept up to date by exact amounts.
+"""The labelled nodes of a graph that changes: the labels counted around each, and their scores in order.
 
 Each labelled node has an entry. Entries of the reference count the reference alone, those held out count all labels.
 When a label is added or removed, the counts of the entries within two hops change by its contribution. When an edge
@@ -15,11 +15,15 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray, sealed
 from napsets.kernels import evidence_counts as kernels
+from napsets.kernels import ranked
 from napsets.kernels.candidates import FAR, NEAR_SLOPE, Rule
+from napsets.kernels.layout import read_only
+from napsets.kernels.ordered import OrderedPairs
 from napsets.live.state import State, Table
 from napsets.methods.moves import judge_tables
-from napsets.scores import Labelled
+from napsets.scores import ByLabel, Informed, Labelled
 from napsets.scores.base import BoundRows
+from napsets.scores.by_label import SHRINK, SLOPE
 from napsets.scores.evidence import (
     CROWD,
     Evidence,
@@ -34,10 +38,17 @@ from napsets.scores.informed import Bag, BoundInformed
 
 Array = npt.NDArray[Any]
 
-#: If a batch has this many more edges than there are entries, everything is counted again.
-_FEW_EDGES = 1 << 12
+#: How many scores on either side of a place are looked up at the least.
+_LEAST_REACH = 16
 #: The columns from which the corrected probabilities of an entry are computed.
 COUNTED = ("fixed", "near", "far")
+
+
+def counted_score(score: Any) -> Informed | None:
+    """Return the informed score in a score, if its evidence can be counted here; else None."""
+    informed = score.base if isinstance(score, ByLabel) else score
+    suits = isinstance(informed, Informed) and informed.uses_held_out_labels and not informed.wide
+    return informed if suits else None
 
 
 class AffectedEntries(NamedTuple):
@@ -88,8 +99,12 @@ class EvidenceCounts:
             tabulated=flags,  # whether these two are up to date
             places=none, affected=none, added_near=number, added_far=number,  # those of `Scratch`
         )  # fmt: skip
-        #: Whether everything must be counted again before the next result.
-        self.must_reload = False
+        self.grow(state.nodes.size)
+        slots, by_slot = state.labelled(), self._by_slot
+        labels, reference = state.nodes["labels"][slots], state.nodes["is_reference"][slots]
+        self.code[slots] = np.where(reference, labels + 1, -(labels + 1))
+        kernels.count_reference_degrees(slots[reference], state.adjacency.rows, by_slot["reference_degree"])
+        self._extend(slots)
 
     @property
     def code(self) -> Array:
@@ -101,9 +116,10 @@ class EvidenceCounts:
         """The entry of each slot, −1 where there is none."""
         return self._by_slot["entry_of"]
 
-    def labels(self, slots: IntArray) -> IntArray:
-        """Return the labels of labelled slots."""
-        return np.abs(self.code[slots].astype(np.int64)) - 1
+    def labels(self, entries: IntArray) -> IntArray:
+        """Return the labels of entries."""
+        labels: IntArray = self.state.nodes["labels"][self.entries["slots"][entries]]
+        return labels
 
     # -- changes --------------------------------------------------------------------------------------------------
 
@@ -113,22 +129,6 @@ class EvidenceCounts:
         table.extend(count)
         for name, value in (("code", 0), ("reference_degree", 0), ("entry_of", -1), ("stale", True)):
             table[name][before:] = value
-
-    def load(self) -> None:
-        """Take over a state with all its labels."""
-        state, by_slot = self.state, self._by_slot
-        self.grow(state.nodes.size - by_slot.size)
-        slots = state.labelled()
-        labels, reference = state.nodes["labels"][slots], state.nodes["is_reference"][slots]
-        self.code[:] = 0
-        self.code[slots] = np.where(reference, labels + 1, -(labels + 1))
-        by_slot["reference_degree"][:] = 0
-        kernels.count_reference_degrees(slots[reference], state.adjacency.rows, by_slot["reference_degree"])
-        by_slot["stale"][:] = True
-        self.entry_of[:] = -1
-        self.entries.size = 0
-        self._extend(slots)
-        self.must_reload = False
 
     def _extend(self, slots: IntArray) -> None:
         """Enter slots whose counts are not known yet."""
@@ -161,8 +161,6 @@ class EvidenceCounts:
         self._shift_label(slot, label, -1, reference)
 
     def _shift_label(self, slot: int, label: int, sign: int, reference: bool) -> int:
-        if self.must_reload:
-            return -1
         buffers, rows = self.entries.buffers, self.state.adjacency.rows
         entries = kernels.Entries(buffers["near"], buffers["far"], buffers["recount"], buffers["rescore"])
         affected: int = kernels.shift_label(
@@ -172,31 +170,21 @@ class EvidenceCounts:
 
     def touch(self, *ends: IntArray) -> None:
         """Note that edges at some slots were added or removed, or are about to be removed."""
-        if self.must_reload or sum(slots.size for slots in ends) > self.entries.size + _FEW_EDGES:
-            self.must_reload = True
-        else:
-            slots, rows = np.unique(np.concatenate(ends)), self.state.adjacency.rows
-            kernels.mark_changed_edges(
-                slots, rows, self._slot_labels(), self.entries["recount"], self._by_slot["stale"]
-            )
+        slots, rows = np.unique(np.concatenate(ends)), self.state.adjacency.rows
+        kernels.mark_changed_edges(slots, rows, self._slot_labels(), self.entries["recount"], self._by_slot["stale"])
 
     def see_outputs(self, slots: IntArray) -> None:
         """Note that nodes have new outputs; labelled ones leave before, and enter after."""
-        if not self.must_reload:
-            rows = self.state.adjacency.rows
-            kernels.mark_changed_outputs(
-                slots, rows, self._slot_labels(), self.entries["recount"], self._by_slot["stale"]
-            )
+        rows = self.state.adjacency.rows
+        kernels.mark_changed_outputs(slots, rows, self._slot_labels(), self.entries["recount"], self._by_slot["stale"])
 
     def catch_up(self) -> IntArray:
         """Bring all counts up to date, and return which entries were counted again."""
-        if self.must_reload:
-            self.load()
         entries = self.entries
         stale = np.flatnonzero(entries["recount"])
         if stale.size:
             slots = entries["slots"][stale]
-            counts, held_out = self.around(slots), self.code[slots, None] < 0
+            (counts, _), held_out = self.around(slots), self.code[slots, None] < 0
             entries["near"][stale] = np.where(held_out, counts.all_near, counts.reference_near)
             entries["far"][stale] = np.where(held_out, counts.all_far, counts.reference_far)
             entries["around"][stale] = counts.mean_outputs
@@ -215,15 +203,12 @@ class EvidenceCounts:
             *(self.entries.buffers[name] for name in ("places", "affected", "added_near", "added_far"))
         )
 
-    def around(self, slots: IntArray) -> CountsAround:
-        """Return the evidence around some slots, counted on the present graph."""
-        return self._count(slots, np.empty(0, dtype=np.int64))[0]
+    def around(self, slots: IntArray, *, listing: bool = False) -> tuple[CountsAround, AffectedEntries]:
+        """Return the evidence around some slots, counted on the present graph.
 
-    def around_and_affected(self, slots: IntArray) -> tuple[CountsAround, AffectedEntries]:
-        """Return the same, and the held-out entries for which the label of each slot is evidence."""
-        return self._count(slots, np.empty(slots.size + 1, dtype=np.int64))
-
-    def _count(self, slots: IntArray, starts: IntArray) -> tuple[CountsAround, AffectedEntries]:
+        With `listing`, also the held-out entries for which the label of each slot is evidence; else none are listed.
+        """
+        starts = np.empty(slots.size + 1 if listing else 0, dtype=np.int64)
         buffers, outputs = self._by_slot.buffers, self.state.nodes["outputs"]
         tables, surroundings = np.empty((5, slots.size, self.classes)), (self.state.adjacency.rows, self._slot_labels())
         affected = kernels.count_around(
@@ -242,19 +227,16 @@ class EvidenceCounts:
         for table, name in zip(tables, ("near", "far", "around"), strict=True):
             table[known] = self.entries[name][entries]
         if entries.size < slots.size:
-            counts = self.around(slots[~known])
+            counts, _ = self.around(slots[~known])
             tables[:, ~known] = counts.reference_near, counts.reference_far, counts.mean_outputs
         return tables
 
-    def fixed(self, slots: IntArray, around: FloatArray, learned: Learned, codes: IntArray | None = None) -> FloatArray:
-        """Return the part of the evidence that no label outside the reference changes; see `Evidence.fixed`.
-
-        With `codes`, as if the slots had these labels, as in `SlotLabels`.
-        """
+    def fixed(self, slots: IntArray, around: FloatArray, learned: Learned) -> FloatArray:
+        """Return the part of the evidence that no label outside the reference changes; see `Evidence.fixed`."""
         exponents, p = learned.exponents, self.state.nodes["outputs"][slots]
         fixed, alike = np.empty(around.shape), around
         if exponents.alike:
-            counts, codes = learned.table[p.argmax(axis=1)], self.code[slots] if codes is None else codes
+            counts, codes = learned.table[p.argmax(axis=1)], self.code[slots]
             known = np.flatnonzero(codes > 0)
             if known.size:
                 own = known, codes[known] - 1
@@ -272,7 +254,7 @@ class EvidenceCounts:
         state = self.state
         outputs: Array = state.nodes["outputs"]
         slots = np.flatnonzero(self.code > 0)
-        labels = self.labels(slots)
+        labels = state.nodes["labels"][slots]
         present = outputs if state.present == outputs.shape[0] else outputs[state.nodes["labels"] > -2]
         learned = Learned(Exponents(), label_shares(present, labels), alike_table(outputs, Labelled(slots, labels)))
         kept = fitted_rows(slots.size, outputs.shape[1])
@@ -291,7 +273,7 @@ class EvidenceCounts:
         """Return a score of some entries, with their labels as the bag."""
         slots, none = self.entries["slots"][entries], Labelled(entries[:0], entries[:0])
         rows = BoundRows(score, self.state.nodes["outputs"][slots], self.state.nodes["u"][slots])
-        labelled = Labelled(np.arange(entries.size), self.labels(slots))
+        labelled = Labelled(np.arange(entries.size), self.labels(entries))
         fixed, near, far = (sealed(self.entries[name][entries]) for name in COUNTED)
         bag = Bag(labelled, fixed, near, far, none.nodes)
         return BoundInformed(rows, rows.probabilities, learned, none, bag)
@@ -304,3 +286,106 @@ class EvidenceCounts:
         judges, rule = judge_tables(informed, rows, rows, rows, table["raw"][stale])
         table["tables"][stale], table["facts"][stale], table["tabulated"][stale] = judges.tables, judges.facts, True
         return rule
+
+
+class ScoreLists:
+    """The scores of the reference and of the labels held out, each at its own label.
+
+    `mix` is the weight of ranks among the scores of the same label, as in `ByLabel`; below 0, scores are not ranked.
+    """
+
+    def __init__(self, classes: int, mix: float) -> None:
+        self.mix = mix
+        self.everyone, self.own, self.held_out = OrderedPairs(), OrderedPairs(), OrderedPairs()
+        self.sizes, self.before, self.held_out_sizes = (np.zeros(classes, dtype=np.int64) for _ in range(3))
+        self._guess, self._guesses = 0.5, np.zeros((2, classes), dtype=np.int64)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the scores around places: they may be others now."""
+        self._windows: dict[int, tuple[int, FloatArray, int]] = {}
+        self._sorted: FloatArray | None = None
+        self._shares: dict[int, float] = {}
+
+    def replace(self, codes: npt.NDArray[Any], old: FloatArray, new: FloatArray) -> None:
+        """Put scores in place of others; NaN stands for one that is in no list, and codes are those of `SlotLabels`."""
+        self.forget()
+        done = 0
+        while True:
+            lists = ranked.Lists(
+                self.everyone.blocks, self.own.blocks, self.held_out.blocks, self.sizes, self.before,
+                self.held_out_sizes,
+            )  # fmt: skip
+            done = ranked.replace_scores(done, codes, old, new, self.mix >= 0.0, lists)
+            if done == codes.size:
+                break
+            for pairs in (self.everyone, self.own, self.held_out):
+                pairs.grow()
+
+    def _ranking(self) -> Any:
+        size = self.everyone.size
+        return ranked.Ranking(
+            self.everyone.blocks, self.own.blocks, self.sizes, self.before, size, self.mix, SHRINK, SLOPE
+        )  # fmt: skip
+
+    def ranked(self, labels: IntArray, scores: FloatArray) -> FloatArray:
+        """Return the ranks of scores at these labels, one label per score in their order."""
+        if self.mix < 0.0:
+            return scores
+        values = np.empty(scores.size)
+        ranked.rank_scores(read_only(labels), scores.reshape(-1), self._ranking(), values)
+        return values.reshape(scores.shape)
+
+    def unranked(self, values: FloatArray) -> FloatArray:
+        """Return between which scores one of each label is ranked at each value, shape (labels, 2, values).
+
+        Where scores are not ranked, these values themselves, for all labels together.
+        """
+        if self.mix < 0.0:
+            return np.stack([values, values])[None]
+        bounds = np.empty((self.sizes.size, 2, values.size))
+        ranked.unrank(values, self._ranking(), bounds)
+        return bounds
+
+    @property
+    def sorted_held_out(self) -> FloatArray:
+        """All ranked scores held out, ascending."""
+        if self._sorted is None:
+            labels, scores = self.held_out.pairs
+            self._sorted = np.sort(self.ranked(labels.astype(np.int64), scores))
+        return self._sorted
+
+    def around(self, place: int, reach: int) -> tuple[FloatArray, int]:
+        """Return the ranked scores held out around a place, from 0, and how many are below them."""
+        window = self._windows.get(place)
+        if window is None or window[0] < reach:
+            reach = max(reach if window is None else 2 * reach, _LEAST_REACH)
+            values, below = ranked.scores_between(
+                place - reach, place + reach, self.held_out.blocks, self._groups(), self._ranking(), self._guess,
+                self._guesses,
+            )  # fmt: skip
+            self._guess = float(values[min(max(place - below, 0), values.size - 1)])
+            window = self._windows[place] = (reach, values, below)
+        return window[1], window[2]
+
+    def _groups(self) -> IntArray:
+        return self.held_out_sizes if self.mix >= 0.0 else np.array([self.held_out.size])
+
+    def compared(self, values: FloatArray) -> tuple[IntArray, IntArray]:
+        """Return how many ranked scores held out are below each value, and how many are at most the value."""
+        below, up_to = np.empty((2, values.size), dtype=np.int64)
+        ranked.count_ranked(values, self.held_out.blocks, self._groups(), self._ranking(), below, up_to)
+        return below, up_to
+
+    def share_below(self, place: int) -> float:
+        """Return the share of the reference below the score held out at a place, from 0."""
+        if place not in self._shares:
+            values, below = self.around(place, 0)
+            threshold, size = values[[place - below]], self.everyone.size
+            counts = np.empty((2, 1), dtype=np.int64)
+            if self.mix < 0.0:
+                counts[0] = self.everyone.count(0.0, float(threshold[0]))
+            else:
+                ranked.count_ranked(threshold, self.own.blocks, self.sizes, self._ranking(), *counts)
+            self._shares[place] = float(counts[0, 0]) / (1.0 + size)
+        return self._shares[place]
