@@ -198,7 +198,7 @@ def smoothed_p_values(scores: ArrayLike, calibration: ArrayLike = (), seed: int 
 
 def check_unit(name: str, value: ArrayLike) -> FloatArray:
     """Return a vector of numbers from 0 to 1."""
-    return check_numbers(name, check_scores(name, value), largest=1.0)
+    return check_scores(name, check_numbers(name, value, largest=1.0))
 
 
 def check_flags(name: str, value: ArrayLike) -> BoolArray:
