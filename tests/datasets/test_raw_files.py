@@ -157,7 +157,7 @@ def test_a_list_column_holds_features_too(tmp_path):
         (
             "features",
             {"node": ["a", "b", "c", "d"], "x": ["p", "q", "r", "s"]},
-            "numbers in every column but node; the column x",
+            "must hold numbers in its column x",
         ),
         ("features", {"node": ["a", "b", "c", "d"], "x": [1.0, None, 2.0, 3.0]}, "no empty cell; the column x"),
         ("labels", {"node": ["a", "a"], "label": [0, 1]}, "must have each node once"),

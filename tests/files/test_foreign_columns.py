@@ -19,7 +19,7 @@ def test_a_column_of_text_is_named(tmp_path, suffix, name):
     with pytest.raises(FileFormatError) as caught:
         read_probabilities(path)
     message = str(caught.value)
-    assert f"the column {name}" in message
+    assert f"column {name}" in message
     assert "--ignore-columns" in message
     assert str(path) in message
     assert "truncated" not in message

@@ -250,7 +250,10 @@ def test_rows_are_counted_from_the_top_of_the_file(tmp_path):
     [
         ({"node": [1]}, "one column per class in addition to node"),
         ({"a": [1.0]}, r"must have the column node; .* lacks node\. It has: a"),
-        ({"node": [1], "a": ["x"]}, r"the column a of .* is string\. If it is not a class, add --ignore-columns"),
+        (
+            {"node": [1], "a": ["x"]},
+            r"in its column a; in .* it is string\. If it is not a class, add --ign",
+        ),
         ({"node": [1], "a": pa.array([None], pa.float64())}, "must have no empty cell"),
         ({"node": [1, 2], "probabilities": [[0.5, 0.5], [1.0]]}, "row 1 of .* has 1, row 0 has 2"),
         ({"node": [1], "probabilities": ["[1.0]"]}, "must hold a list of numbers"),

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import napsets as ns
-from napsets.files import memory_bound, prediction_file, read_inputs, read_sets, write_prediction
+from napsets.files import memory_bound, read_inputs, read_sets, write_prediction, writers
 from worlds import make_world
 
 
@@ -52,7 +52,7 @@ def test_the_order_of_rows_in_the_files_changes_nothing(tmp_path):
 def test_the_pieces_in_which_it_is_made_change_nothing(tmp_path, monkeypatch):
     world = make_world(tmp_path)
     whole = predict(world, tmp_path / "a.parquet")
-    monkeypatch.setattr(prediction_file, "CHUNK", 7)
+    monkeypatch.setattr(writers, "CHUNK", 7)
     pieces = predict(world, tmp_path / "b.parquet")
     assert pq.read_table(tmp_path / "a.parquet").equals(pq.read_table(tmp_path / "b.parquet"))
     np.testing.assert_array_equal(whole.size_counts, pieces.size_counts)

@@ -13,7 +13,7 @@ from napsets.cli._output import number, percent
 from napsets.errors import FileFormatError
 from napsets.evaluation.files import LabelledFile
 from napsets.files.formats import open_table
-from napsets.files.ids import NodeRows
+from napsets.files.ids import read_node_rows
 from napsets.files.reading import Reading
 from napsets.live.alarms import smoothed_p_values
 from napsets.live.monitoring import Monitor
@@ -59,17 +59,12 @@ def _order(
 ) -> tuple[IntArray, IntArray | None]:
     """Return the judged predictions in the order of the labels, that of the rows or of a column, and their delays."""
     file = open_table("labels", labels, reading)
-    rows = NodeRows(file, labelled.file.ids)
     wanted = [name for name in (None if column == ROWS else column, made) if name is not None]
-    file.require("node", *wanted)
-    columns: dict[str, list[Any]] = {name: [] for name in wanted}
-    for batch in rows.batches(*wanted):
-        for name in wanted:
-            columns[name] += batch.column(name).to_pylist()
+    places, parts = read_node_rows(file, labelled.file.ids, *wanted)
+    columns = {name: [value for part in parts[name] for value in part.to_pylist()] for name in wanted}
     for name, values in columns.items():
         if any(value is None or value == "" for value in values):
             raise FileFormatError(f"`in_order` must name a column without empty cells; {name} of {labels} has some")
-    places = rows.places()
     times = np.arange(places.size) if column == ROWS else _sortable(columns[column])
     turn = np.argsort(times, kind="stable")
     came = np.full(len(labelled.file.ids), -1)

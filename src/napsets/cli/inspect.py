@@ -20,8 +20,8 @@ from napsets.cli._output import REPORT_SUFFIXES, Output, number
 from napsets.errors import FileFormatError, NapsetsError
 from napsets.files import Inputs, PredictionFile, Reading, read_prediction
 from napsets.files.formats import TableFile, open_table
-from napsets.files.npz_format import METADATA_KEY, check_recorded
 from napsets.files.prediction_columns import COLUMNS_OF
+from napsets.files.prediction_file import check_recorded
 from napsets.predictions import Prediction, PredictionSets
 from napsets.scores import SCORES
 
@@ -147,7 +147,7 @@ def read_written_record(path: Path) -> WrittenRecord:
 def _opened(path: Path) -> TableFile:
     """Open a file of sets or intervals that has a place for settings."""
     table = open_table("like", path)
-    if METADATA_KEY not in table.metadata:
+    if table.settings is None:
         placeless = {"csv": "CSV cannot store them", "jsonl": "JSON Lines cannot store them"}
         reason = placeless.get(table.format, "it holds none")
         raise FileFormatError(

@@ -12,6 +12,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +25,14 @@ from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset, random_split
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsError, arrow, imported
 from napsets.files import places
 from napsets.files.formats import TableFile, open_table
-from napsets.files.ids import NodeIds
+from napsets.files.ids import NodeIds, id_column, joined_ids
 from napsets.files.inputs import read_edges
 from napsets.files.labels import class_indices, read_label_rows
-from napsets.files.outputs import read_rows
+from napsets.files.outputs import feature_columns, read_rows, read_sparse
 from napsets.files.reading import IdKind, Reading
 from napsets.graph import Graph
 
 PathLike = str | os.PathLike[str]
-
-_MATRIX = "features"
 
 
 def from_files(
@@ -101,16 +100,12 @@ def from_files(
 
 
 def _read_features(path: Path, reading: Reading) -> tuple[NodeIds, Any]:
+    sparse = read_sparse(path) if path.name.endswith(".npz") else None
+    if sparse is not None:
+        return NodeIds(arrow().array(np.arange(sparse.shape[0])), "features"), sparse
     table = open_table("features", path, reading)
-    if {"indptr", "indices", "data", "shape"} <= set(table.columns):
-        import scipy.sparse
-
-        with places.reading(path, table.name):
-            matrix: Any = scipy.sparse.csr_array(scipy.sparse.load_npz(path))
-        return NodeIds(arrow().array(np.arange(matrix.shape[0])), "features"), matrix
-    table.require("node")
-    columns = [_MATRIX] if _MATRIX in table.columns else [column for column in table.columns if column != "node"]
-    return read_rows(table, columns, list_column=_MATRIX, dtype=np.float32)
+    parts, rows = read_rows(table, feature_columns(table), partial(id_column, table))
+    return joined_ids(table, parts), rows.astype(np.float32, copy=False)
 
 
 # -- labels --------------------------------------------------------------------------------------------------------

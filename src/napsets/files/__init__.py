@@ -6,16 +6,9 @@ from napsets.files.ids import NodeIds
 from napsets.files.inputs import Inputs, read_edges, read_graph, read_graph_around, read_inputs, read_truth
 from napsets.files.labels import read_groups, read_labels, read_nodes, read_targets
 from napsets.files.outputs import NodeOutputs, read_features, read_numbers, read_probabilities
-from napsets.files.prediction_file import (
-    PredictionFile,
-    describe_settings,
-    memory_bound,
-    read_prediction,
-    read_sets,
-    write_prediction,
-)
+from napsets.files.prediction_file import PredictionFile, read_prediction, read_sets
 from napsets.files.reading import Reading
-from napsets.files.writers import check_writable, writing_rows
+from napsets.files.writers import check_writable, describe_settings, memory_bound, write_prediction, writing_rows
 
 __all__ = [
     "Inputs",

@@ -8,13 +8,13 @@ them there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import BoolArray, IntArray
+from napsets.checks.arguments import IntArray
 from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files.formats import TableFile
 from napsets.randomness import UInt64Array, hash_ids
@@ -76,20 +76,16 @@ class NodeIds:
             self._texts = TextTable(id_texts(self.values), self.keys)
             return self._texts.repeated
         if size:
-            low, high = (int(end) for end in _ends(self.values))
+            low, high = arrow().compute.min_max(self.values).as_py().values()
             if high - low + 1 <= _TABLE_SPREAD * size:
                 self._low = np.uint64(low % 2**64)
                 self._table = np.full(high - low + 1, -1, dtype=np.int32 if size < 2**31 else np.int64)
-                self._table[self._offsets(self.keys)] = np.arange(size, dtype=self._table.dtype)
+                self._table[self.keys - self._low] = np.arange(size, dtype=self._table.dtype)
                 return int((self._table >= 0).sum()) < size
         self._order = np.argsort(self.keys, kind="stable")
         self._sorted = self.keys[self._order]
         same = np.flatnonzero(self._sorted[1:] == self._sorted[:-1])
         return bool(same.size)
-
-    def _offsets(self, keys: UInt64Array) -> UInt64Array:
-        """Return the distance of each key from the lowest id, modulo 2⁶⁴: below it means far beyond the table."""
-        return keys - self._low
 
     def _refuse_repeated(self, name: str, where: str) -> None:
         pa = arrow()
@@ -111,7 +107,7 @@ class NodeIds:
         if self._texts is not None:
             return self._texts.places(id_texts(values), keys)
         if self._table is not None:
-            offset = self._offsets(keys)
+            offset = keys - self._low  # modulo 2⁶⁴: what lies below the lowest id is far beyond the table
             inside = offset < self._table.size
             return np.where(inside, self._table[np.where(inside, offset, 0)], -1)
         assert self._order is not None
@@ -146,11 +142,6 @@ def looks_integer(values: Any) -> bool:
     return bool(pa.compute.all(matches, min_count=0).as_py())
 
 
-def _ends(values: Any) -> tuple[int, int]:
-    ends = arrow().compute.min_max(values).as_py()
-    return ends["min"], ends["max"]
-
-
 def id_keys(values: Any) -> UInt64Array:
     """Return the 64-bit key of each id of an Arrow array."""
     if arrow().types.is_integer(values.type):
@@ -179,115 +170,105 @@ def listed(values: Sequence[Any]) -> str:
     return ", ".join(repr(value) for value in values[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")
 
 
-class UnknownIds:
-    """Ids of one file that another lacks: counted over the whole file, the first few kept to be listed."""
-
-    #: Distinct ids that are kept: one more than a message lists.
-    _KEPT = 11
-
-    def __init__(self, table: TableFile, known: str = "probabilities") -> None:
-        self.table = table
-        self.known = known
-        self.rows = 0
-        self._first: dict[Any, None] = {}
-
-    def add(self, values: Any, unknown: BoolArray) -> None:
-        """Note the ids that are unknown."""
-        self.rows += int(unknown.sum())
-        if len(self._first) < self._KEPT and unknown.any():
-            distinct = values.filter(arrow().array(unknown)).unique()
-            self._first.update(dict.fromkeys(distinct.slice(0, self._KEPT).to_pylist()))
-
-    def message(self) -> str:
-        """Say how many there are, and which."""
-        rows, have = ("1 row", "has") if self.rows == 1 else (f"{self.rows:,} rows", "have")
-        return (
-            f"{rows} of `{self.table.name}` ({self.table.path}) {have} ids that `{self.known}` lacks: "
-            f"{listed(list(self._first))}"
-        )
-
-    def settle(self, notes: list[str] | None) -> None:
-        """Where there was any: refuse them, or note that their rows are left out, as the file is read."""
-        skip = self.table.reading.skip_unknown
-        if self.rows and not skip:
-            skipped = ", or pass --skip-unknown to leave those rows out" if self.known == "probabilities" else ""
-            raise FileFormatError(f"every id must be in `{self.known}`; {self.message()}. Add them there{skipped}.")
-        if self.rows and notes is not None:
-            notes.append(f"left out: {self.message()}")
-
-
-class NodeRows:
-    """The rows of a file with a column ``node``, matched with the nodes that are known.
-
-    Rows of any other node are refused, or left out where the file is read so.
-    """
+class IdLookup:
+    """The places of a file's ids among the nodes that are known; other ids are counted, and the first few listed."""
 
     def __init__(self, table: TableFile, nodes: NodeIds) -> None:
         self.table = table
         self.nodes = nodes
-        self._unknown = UnknownIds(table, nodes.name)
-        self._places: list[IntArray] = [np.empty(0, dtype=np.int64)]
+        self.unknown = 0  # rows
+        self._first: dict[Any, None] = {}
 
-    def batches(self, *columns: str) -> Iterator[Any]:
-        """Give record batches of ``node`` and some more columns."""
-        for batch in self.table.batches(["node", *columns]):
-            self._places.append(known_places(self.table, batch, "node", self.nodes, self._unknown))
-            yield batch
+    def places(self, batch: Any, column: str = "node") -> IntArray:
+        """Return the places of a batch's ids, −1 where they are not known."""
+        values = id_column(self.table, batch, column, like=self.nodes)
+        places = self.nodes.positions(values)
+        unknown = places < 0
+        if unknown.any():
+            self.unknown += int(unknown.sum())
+            distinct = values.filter(arrow().array(unknown)).unique().slice(0, _SHOWN + 1)
+            self._first.update(dict.fromkeys(distinct.to_pylist() if len(self._first) <= _SHOWN else []))
+        return places
 
-    def places(self, notes: list[str] | None = None) -> IntArray:
-        """Return the place of each row's node, −1 where it is left out, once all rows were read; none is there twice.
+    def settle(self, notes: list[str] | None) -> None:
+        """Where ids were unknown: refuse them, or note that their rows are left out, as the file is read."""
+        if not self.unknown:
+            return
+        rows, have = ("1 row", "has") if self.unknown == 1 else (f"{self.unknown:,} rows", "have")
+        message = (
+            f"{rows} of `{self.table.name}` ({self.table.path}) {have} ids that `{self.nodes.name}` lacks: "
+            f"{listed(list(self._first))}"
+        )
+        if not self.table.reading.skip_unknown:
+            skip = ", or pass --skip-unknown to leave those rows out" if self.nodes.name == "probabilities" else ""
+            raise FileFormatError(f"every id must be in `{self.nodes.name}`; {message}. Add them there{skip}.")
+        if notes is not None:
+            notes.append(f"left out: {message}")
 
-        `notes` says what was left out.
-        """
-        self._unknown.settle(notes)
-        places = np.concatenate(self._places)
+    def each_once(self, parts: Sequence[IntArray], notes: list[str] | None = None) -> IntArray:
+        """Return the places of all batches, settled; refuse a file that names a node twice."""
+        self.settle(notes)
+        places = np.concatenate([np.empty(0, dtype=np.int64), *parts])
         repeated = np.flatnonzero(np.bincount(places[places >= 0], minlength=1) > 1)
         if repeated.size:
             raise FileFormatError(
                 f"`{self.table.name}` must have each node once; {repeated.size:,} are in {self.table.path} more than "
-                f"once: {listed(self.nodes.take(repeated[:11]).to_pylist())}. Keep one row for each."
+                f"once: {listed(self.nodes.take(repeated[: _SHOWN + 1]).to_pylist())}. Keep one row for each."
             )
         return places
 
 
-def id_column(table: TableFile, batch: Any, column: str, *, like: NodeIds | None = None) -> Any:
+def read_node_rows(
+    table: TableFile, nodes: NodeIds, *columns: str, notes: list[str] | None = None
+) -> tuple[IntArray, dict[str, list[Any]]]:
+    """Read ``node`` as places among `nodes`, none twice, and some more columns, each a list of Arrow arrays.
+
+    Rows of any other node are refused, or have the place −1 where the file is read so; `notes` says that.
+    """
+    table.require("node", *columns)
+    lookup, places = IdLookup(table, nodes), []
+    parts: dict[str, list[Any]] = {column: [] for column in columns}
+    for batch in table.batches(["node", *columns]):
+        places.append(lookup.places(batch))
+        for column in columns:
+            parts[column].append(batch.column(column))
+    return lookup.each_once(places, notes), parts
+
+
+def id_column(table: TableFile, batch: Any, column: str = "node", *, like: NodeIds | None = None) -> Any:
     """Return a batch's ids as an Arrow array of int64, uint64 or large strings, whatever the file has.
 
-    Text becomes integers only where it is to be `like` nodes whose ids are integers: in a file without types where it
-    looks so, in a file with types if ``ids="integer"``.
+    They must be of the kind of the nodes that they are to be `like`, if any. Text becomes integers only where those are
+    integers: in a file without types where it looks so, in a file with types if ``ids="integer"``.
     """
     pa = arrow()
-    values = batch.column(column)
-    if values.null_count:
-        raise _missing_id(table, column)
+    kind, values = table.reading.ids, batch.column(column)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
+    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    if values.null_count or (is_text and pa.compute.any(pa.compute.equal(values, "")).as_py()):
+        raise FileFormatError(
+            f"`{table.name}` must have an id in each row; the column {column} of {table.path} has empty cells. "
+            f"Fill them in or drop those rows."
+        )
     if pa.types.is_null(values.type):  # a column without rows and without a type
         values = values.cast(pa.int64())
-    if pa.types.is_integer(values.type):
-        return values.cast(pa.large_string()) if table.reading.ids == "string" else values
-    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+    if not is_text and not pa.types.is_integer(values.type):
         raise FileFormatError(
             f"`{table.name}` must hold ids that are integers or strings; the column {column} of {table.path} is "
             f"{values.type}. Write that column as integers or as text."
         )
-    if pa.compute.any(pa.compute.equal(values, "")).as_py():
-        raise _missing_id(table, column)
-    if like is None or like.is_string or table.reading.ids == "string":
+    if kind == "string" or (is_text and (like is None or like.is_string)):
         return values.cast(pa.large_string())
-    if not looks_integer(values) or (table.typed and table.reading.ids != "integer"):
-        raise FileFormatError(
-            f"ids must be of one kind in all files: those of `{like.name}` are integers, but the column {column} of "
-            f"`{table.name}` ({table.path}) holds text such as {_first_odd(values)!r}. Write the ids alike in both "
-            f"files, or pass --ids string to read all of them as text."
-        )
-    return values.cast(pa.int64())
-
-
-def _missing_id(table: TableFile, column: str) -> FileFormatError:
-    return FileFormatError(
-        f"`{table.name}` must have an id in each row; the column {column} of {table.path} has empty cells. "
-        f"Fill them in or drop those rows."
+    if like is None or is_text == like.is_string:
+        return values
+    if is_text and looks_integer(values) and (kind == "integer" or not table.typed):
+        return values.cast(pa.int64())
+    theirs, ours = ("integers", f"text such as {_first_odd(values)!r}") if is_text else ("strings", "integers")
+    raise FileFormatError(
+        f"ids must be of one kind in all files: those of `{like.name}` are {theirs}, but the column {column} of "
+        f"`{table.name}` ({table.path}) holds {ours}. Write the ids alike in both files, or pass --ids string to read "
+        f"all of them as text."
     )
 
 
@@ -298,46 +279,25 @@ def _first_odd(values: Any) -> str:
     return str((odd if len(odd) else values)[0].as_py())
 
 
-def known_places(
-    table: TableFile, batch: Any, column: str, nodes: NodeIds, strangers: UnknownIds
-) -> npt.NDArray[np.int64]:
-    """Return the places of a batch's ids among `nodes`, −1 where they are not there, which `strangers` notes."""
-    values = id_column(table, batch, column, like=nodes)
-    if nodes.is_string and arrow().types.is_integer(values.type):
-        raise FileFormatError(
-            f"ids must be of one kind in all files: those of `{nodes.name}` are strings, but the column {column} of "
-            f"`{table.name}` ({table.path}) holds integers. Write the ids the same way in both files, or pass --ids "
-            f"string to read all of them as text."
-        )
-    places = nodes.positions(values)
-    unknown = places < 0
-    if unknown.any():
-        strangers.add(values, unknown)
-    return places
-
-
-def joined_ids(table: TableFile, parts: list[Any]) -> Any:
-    """Return the ids of all batches as one Arrow array; text from a CSV becomes integers where it all looks so."""
+def joined_ids(table: TableFile, parts: list[Any]) -> NodeIds:
+    """Return the ids of all batches as nodes; text from a CSV becomes integers where it all looks so."""
     pa = arrow()
-    ids = table.reading.ids
+    wanted = table.reading.ids
     kinds = sorted({str(part.type) for part in parts})
     if len(kinds) > 1:
         raise FileFormatError(
             f"`{table.name}` must have ids of one type in all its parts; {table.path} has {' and '.join(kinds)}"
         )
-    column = pa.chunked_array(parts).combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks)
-    if not pa.types.is_integer(column.type):
-        guessed = ids == "auto" and not table.typed and looks_integer(column)
-        if ids == "integer" and not looks_integer(column):
+    values = pa.concat_arrays(parts)
+    if not pa.types.is_integer(values.type) and (wanted == "integer" or (wanted == "auto" and not table.typed)):
+        if looks_integer(values):
+            values = values.cast(pa.int64())
+        elif wanted == "integer":
             raise FileFormatError(
                 f"`{table.name}` must have integer ids, because of --ids integer; {table.path} does not. "
                 f"Leave --ids out to keep its ids as text."
             )
-        if guessed or ids == "integer":
-            return column.cast(pa.int64())
-    return column
+    return NodeIds(values, table.name, table.path)
 
 
 def all_ids(tables: Sequence[tuple[TableFile, tuple[str, ...]]]) -> NodeIds:

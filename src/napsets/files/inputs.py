@@ -13,11 +13,10 @@ import numpy.typing as npt
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.compressed import WeightsAre, check_lengths
 from napsets.errors import FileFormatError, InvalidInputError, arrow
-from napsets.files.cells import plain_array, refuse_empty
 from napsets.files.formats import TableFile, open_table
-from napsets.files.ids import NodeIds, UnknownIds, all_ids, id_column, known_places, one_width
+from napsets.files.ids import IdLookup, NodeIds, all_ids, id_column, one_width
 from napsets.files.labels import NodeTruth, read_labels, read_nodes, read_target_truth
-from napsets.files.outputs import NodeOutputs, read_numbers, read_probabilities
+from napsets.files.outputs import NodeOutputs, number_column, read_numbers, read_probabilities
 from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
@@ -232,14 +231,14 @@ def read_edges(
         notes.append(
             f"the column weight of {table.path} is not used: say what it holds with --weights-are lengths or strengths"
         )
-    strangers = UnknownIds(table, nodes.name)
-    ends, weights = _read_columns(table, nodes, strangers, weighted=meaning is not None)
-    strangers.settle(notes)
+    lookup = IdLookup(table, nodes)
+    ends, weights = _read_edge_rows(table, lookup, weighted=meaning is not None)
+    lookup.settle(notes)
     if not ends.size and notes is not None:
         notes.append(f"{table.path} has no rows: no node has a neighbour")
     # Checked before edges are left out, so that a message names the row that the file has.
     lengths = None if meaning is None else _lengths(table, weights, meaning)
-    if strangers.rows:
+    if lookup.unknown:
         known = (ends >= 0).all(axis=0)
         ends, lengths = ends[:, known], None if lengths is None else lengths[known]
     return Graph.from_edge_index(ends, num_nodes=len(nodes), directed=reading.directed, lengths=lengths)
@@ -259,38 +258,17 @@ def read_graph_around(
     return read_edges(edges, everyone, reading, notes=notes)
 
 
-def _read_columns(
-    table: TableFile, nodes: NodeIds, strangers: UnknownIds, *, weighted: bool
-) -> tuple[npt.NDArray[Any], FloatArray]:
+def _read_edge_rows(table: TableFile, lookup: IdLookup, *, weighted: bool) -> tuple[npt.NDArray[Any], FloatArray]:
     """Return the ends as places, of shape (2, edges), and the weights; none where they do not count."""
-    dtype = np.int32 if len(nodes) < 2**31 else np.int64
+    dtype = np.int32 if len(lookup.nodes) < 2**31 else np.int64
     columns = ["source", "target", *(["weight"] if weighted else [])]
-    total = table.num_rows()
-    parts, weights = [np.empty((2, 0), dtype=dtype)], [np.empty(0)]
-    whole = None if total is None else np.empty((2, total), dtype=dtype)
-    filled = 0
+    ends, weights, filled = [np.empty((2, 0), dtype=dtype)], [np.empty(0)], 0
     for batch in table.batches(columns):
-        part = (
-            np.empty((2, batch.num_rows), dtype=dtype) if whole is None else whole[:, filled : filled + batch.num_rows]
-        )
-        for row, column in enumerate(("source", "target")):
-            part[row] = known_places(table, batch, column, nodes, strangers)
+        ends.append(np.array([lookup.places(batch, column) for column in columns[:2]], dtype=dtype))
         if weighted:
-            weights.append(_weights(table, batch.column("weight"), filled))
-        if whole is None:
-            parts.append(part)
+            weights.append(number_column(table, batch.column("weight"), "weight", filled).astype(np.float64))
         filled += batch.num_rows
-    return np.concatenate(parts, axis=1) if whole is None else whole, np.concatenate(weights)
-
-
-def _weights(table: TableFile, column: Any, first: int) -> FloatArray:
-    types = arrow().types
-    if not (types.is_floating(column.type) or types.is_integer(column.type)):
-        raise FileFormatError(
-            f"`edges` must hold numbers in its column weight; in {table.path} that column is {column.type}"
-        )
-    refuse_empty(table, "weight", column, first=first)
-    return plain_array(column).astype(np.float64)
+    return np.concatenate(ends, axis=1), np.concatenate(weights)
 
 
 def _lengths(table: TableFile, weights: FloatArray, meaning: WeightsAre) -> FloatArray:

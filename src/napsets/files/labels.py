@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import FileFormatError, arrow
-from napsets.files.cells import numbers_or_nan
 from napsets.files.formats import TableFile, open_table
-from napsets.files.ids import NodeIds, NodeRows, listed, looks_integer
+from napsets.files.ids import NodeIds, listed, looks_integer, read_node_rows
 from napsets.files.reading import PLAIN, LabelsAre, Reading
 
 PathLike = str | os.PathLike[str]
@@ -88,18 +87,13 @@ def read_label_rows(
     more: Sequence[str] = (),
 ) -> LabelRows:
     """Read the rows of a file of labels, with those of the columns `more` that it has; the rest as in `read_labels`."""
-    pa = arrow()
+    types = arrow().types
     table = open_table("labels", path, reading)
-    table.require("node", "label")
-    others: dict[str, list[Any]] = {column: [] for column in more if column in table.columns}
-    rows, texts, named = NodeRows(table, nodes), [], False
-    for batch in rows.batches("label", *others):
-        kind = batch.column("label").type
-        named |= table.typed and not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
-        texts.append(_label_texts(table, batch.column("label")))
-        for column, parts in others.items():
-            parts.append(batch.column(column))
-    return LabelRows(table, rows.places(notes), _joined(texts), named, others)
+    others = [column for column in more if column in table.columns]
+    places, columns = read_node_rows(table, nodes, "label", *others, notes=notes)
+    labels = columns.pop("label")
+    named = table.typed and not all(types.is_integer(part.type) or types.is_floating(part.type) for part in labels)
+    return LabelRows(table, places, _texts(table, labels), named, columns)
 
 
 def read_targets(
@@ -107,11 +101,8 @@ def read_targets(
 ) -> FloatArray:
     """Read a table with the columns ``node`` and ``target`` into one number for each of `nodes`, NaN where unknown."""
     table = open_table("labels", path, reading)
-    table.require("node", "target")
-    rows = NodeRows(table, nodes)
-    columns = [numbers_or_nan(table, batch.column("target"), "target") for batch in rows.batches("target")]
-    places = rows.places(notes)
-    numbers = np.concatenate([np.empty(0), *columns])
+    places, columns = read_node_rows(table, nodes, "target", notes=notes)
+    numbers = np.concatenate([np.empty(0), *(_numbers_or_nan(table, part) for part in columns["target"])])
     numbers[~np.isfinite(numbers)] = np.nan
     unknown = int(np.isnan(numbers).sum())
     if unknown and notes is not None:
@@ -124,6 +115,23 @@ def read_targets(
     return targets
 
 
+def _numbers_or_nan(table: TableFile, values: Any) -> FloatArray:
+    """Return targets that are numbers, or text that reads as numbers, with NaN for empty cells."""
+    pa = arrow()
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    kinds = ("integer", "floating", "decimal", "null", "string", "large_string")
+    wanted = f"`{table.name}` must hold numbers in the column target; in {table.path}"
+    if not any(getattr(pa.types, f"is_{kind}")(values.type) for kind in kinds):
+        raise FileFormatError(f"{wanted} it is {values.type}")
+    try:
+        numbers = values.cast(pa.float64(), safe=False)  # integers may be larger than a float knows to the last digit
+    except pa.ArrowInvalid as error:
+        raise FileFormatError(f"{wanted} not all of it is: {error}") from error
+    array: FloatArray = numbers.to_numpy(zero_copy_only=False)
+    return array
+
+
 def read_target_truth(
     path: PathLike, nodes: NodeIds, class_names: object, reading: Reading = PLAIN, *, notes: list[str] | None = None
 ) -> NodeTruth:
@@ -133,12 +141,7 @@ def read_target_truth(
 
 def read_nodes(path: PathLike, nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None) -> IntArray:
     """Read a table with the column ``node`` into places among `nodes`, in the order of the file."""
-    table = open_table("nodes", path, reading)
-    table.require("node")
-    rows = NodeRows(table, nodes)
-    for _ in rows.batches():
-        pass
-    places = rows.places(notes)
+    places, _ = read_node_rows(open_table("nodes", path, reading), nodes, notes=notes)
     return places[places >= 0]
 
 
@@ -148,21 +151,19 @@ def read_groups(path: PathLike, nodes: NodeIds, reading: Reading = PLAIN) -> npt
     A node that is not there, or whose group is an empty cell, is in none: its name is empty.
     """
     table = open_table("groups", path, reading)
-    table.require("node", "group")
-    rows = NodeRows(table, nodes)
-    texts = [_label_texts(table, batch.column("group")) for batch in rows.batches("group")]
-    places = rows.places()
+    places, columns = read_node_rows(table, nodes, "group")
     if not places.size:
         raise FileFormatError(f"`groups` must have at least one row; {table.path} has none")
-    names = np.array(_joined(texts).fill_null("").to_pylist(), dtype=np.str_)
-    groups = np.zeros(len(nodes), dtype=names.dtype if names.size else "<U1")
+    names = np.array(_texts(table, columns["group"]).fill_null("").to_pylist(), dtype=np.str_)
+    groups = np.zeros(len(nodes), dtype=names.dtype)
     groups[places[places >= 0]] = names[places >= 0]
     return groups
 
 
-def _joined(texts: list[Any]) -> Any:
-    """Return texts of several batches as one array."""
+def _texts(table: TableFile, parts: list[Any]) -> Any:
+    """Return a column of names or numbers as one array of text, null where a cell is empty."""
     pa = arrow()
+    texts = [_label_texts(table, part) for part in parts]
     return pa.chunked_array(texts, type=pa.large_string()).combine_chunks()
 
 

@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ROW_SUM_TOLERANCE, FloatArray, sealed
-from napsets.errors import FileFormatError, InvalidInputError
+from napsets.checks.arguments import ROW_SUM_TOLERANCE, BoolArray, FloatArray, sealed
+from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files import places
-from napsets.files.cells import check_width, number_rows
-from napsets.files.formats import TableFile, open_table
-from napsets.files.ids import NodeIds, NodeRows, id_column, joined_ids
+from napsets.files.formats import BATCH_ROWS, TableFile, number_advice, open_table
+from napsets.files.ids import IdLookup, NodeIds, id_column, joined_ids
 from napsets.files.reading import PLAIN, Reading
 from napsets.scores import CQR, AbsoluteResidual, NormalisedResidual
 
-LIST_COLUMN = "probabilities"
+#: The list columns of probabilities and of features.
+LIST_COLUMN, FEATURES = "probabilities", "features"
+
+#: Columns that a file of predictions may have in addition to node and probabilities.
+_COMPANIONS = ("label", "split")
 
 #: How far an entry may be off that was rounded to two decimals, and a little more for sums of floats.
 _ROUNDING = 0.005 + 1e-6
 
 #: The scores whose columns a file of numbers may have, the more telling first.
 _SCORES = (CQR(), NormalisedResidual(), AbsoluteResidual())
+
+#: What `scipy.sparse.save_npz` calls the parts of compressed sparse rows.
+_SPARSE = {"indptr", "indices", "data", "shape", "format"}
+
+Block = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +50,110 @@ class NodeOutputs:
     notes: list[str] = field(default_factory=list)  # for the user
 
 
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def read_rows(table: TableFile, columns: Sequence[str], ids_of: Callable[[Any], Any]) -> tuple[list[Any], Block]:
+    """Read what `ids_of` makes of each batch, and the rows of numbers of all batches as one array.
+
+    They are in one column per number, or in a list column alone; float32 where the file has float32, otherwise float64.
+    """
+    ids: list[Any] = []
+    blocks: list[Block] = []
+    filled = 0
+    for batch in table.batches(["node", *columns]):
+        ids.append(ids_of(batch))
+        blocks.append(_number_rows(table, batch, columns, filled))
+        check_width(table, blocks[-1], blocks[0].shape[1])
+        filled += batch.num_rows
+    if not blocks:
+        raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
+    return ids, np.concatenate(blocks)
+
+
+def _number_rows(table: TableFile, batch: Any, columns: Sequence[str], first: int) -> Block:
+    """Return a batch's rows of numbers; `first` is the row of the file that the batch begins with."""
+    if list(columns) in ([LIST_COLUMN], [FEATURES]):
+        return list_rows(table, batch.column(columns[0]), columns[0], first)
+    narrow = all(arrow().types.is_float32(batch.column(name).type) for name in columns)
+    block = np.empty((batch.num_rows, len(columns)), dtype=np.float32 if narrow else np.float64)
+    for i, name in enumerate(columns):
+        block[:, i] = number_column(table, batch.column(name), name, first)
+    return block
+
+
+def list_rows(table: TableFile, lists: Any, column: str, first: int) -> Block:
+    """Turn lists of one length into rows, without one Python object per row."""
+    types = arrow().types
+    if not (types.is_list(lists.type) or types.is_large_list(lists.type) or types.is_fixed_size_list(lists.type)):
+        raise FileFormatError(
+            f"`{table.name}` must hold a list of numbers in each row of its column {column}; in {table.path} that "
+            f"column is {lists.type}. Write one column per number in addition to node, or lists in Parquet or npz."
+        )
+    values = number_column(table, lists.flatten(), column, first)
+    lengths = arrow().compute.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    size = int(lengths[0]) if len(lengths) else 0
+    if size == 0 or (lengths != size).any():
+        row = int((lengths != size).argmax())
+        raise FileFormatError(
+            f"`{table.name}` must have the same number of entries in each row, at least one; row {first + row} of "
+            f"{table.path} has {lengths[row]}, row {first} has {size}"
+        )
+    dtype = np.float32 if values.dtype == np.float32 else np.float64
+    return values.astype(dtype, copy=False).reshape(-1, size)
+
+
+def number_column(table: TableFile, values: Any, column: str, first: int | None = None) -> Block:
+    """Return a column of numbers without empty cells; true and false are numbers among features."""
+    types = arrow().types
+    if types.is_decimal(values.type):  # what SQL makes of 0.5
+        values = values.cast(arrow().float64())
+    truth_values = table.name == FEATURES and types.is_boolean(values.type)
+    if not (types.is_floating(values.type) or types.is_integer(values.type) or truth_values):
+        wanted = f"`{table.name}` must hold numbers in its column {column}; in {table.path} it is {values.type}"
+        raise FileFormatError(wanted + (_class_advice(values, column) if table.name == LIST_COLUMN else ""))
+    refuse_empty(table, column, values, first=first)
+    return plain_array(values)
+
+
+def _class_advice(values: Any, column: str) -> str:
+    """Say what to do with a column of probabilities that holds no numbers."""
+    types = arrow().types
+    advice = f". If it is not a class, add --ignore-columns {column}."
+    if column in _COMPANIONS:
+        advice += " A list column named probabilities may be in the file too."
+    texts = values.drop_null() if types.is_string(values.type) or types.is_large_string(values.type) else []
+    return f"{advice} {number_advice(str(texts[0].as_py()))}".rstrip() if len(texts) else advice
+
+
+def refuse_empty(table: TableFile, column: str, *values: Any, first: int | None = None) -> None:
+    """Refuse a column with empty cells; the rows of a batch that begins at row `first` of the file are named."""
+    if any(part.null_count for part in values):
+        where = f", among the rows from {first} on. Fill them in, drop those rows, or drop that column."
+        raise FileFormatError(
+            f"`{table.name}` must have no empty cell; the column {column} of {table.path} has some"
+            f"{'' if first is None else where}"
+        )
+
+
+def plain_array(values: Any) -> Block:
+    """Return an Arrow array as one of NumPy."""
+    array: Block = values.to_numpy(zero_copy_only=False)
+    return array
+
+
+def check_width(table: TableFile, block: Block, width: int) -> None:
+    """Refuse rows that are longer or shorter than those before them."""
+    if block.shape[1] != width:
+        raise FileFormatError(
+            f"`{table.name}` must have the same number of entries in each row, {width}; {table.path} has a row of "
+            f"{block.shape[1]}"
+        )
+
+
+# -- probabilities -----------------------------------------------------------------------------------------------------
+
+
 def read_probabilities(path: str | os.PathLike[str], reading: Reading = PLAIN) -> NodeOutputs:
     """Read a table of probabilities, batch by batch, into one array.
 
@@ -49,66 +162,23 @@ def read_probabilities(path: str | os.PathLike[str], reading: Reading = PLAIN) -
     table = open_table("probabilities", path, reading)
     table.require("node")
     columns = [LIST_COLUMN] if LIST_COLUMN in table.columns else _class_columns(table)
-    rows = _Rows(table, columns)
-    parts = []
-    for batch in table.batches(["node", *columns]):
-        parts.append(id_column(table, batch, "node"))
-        rows.add(batch, parts[-1])
-    if not parts:
-        raise FileFormatError(f"`probabilities` must have at least one row; {table.path} has none")
-    rows.refuse()
-    values = rows.finish()
-    return NodeOutputs(
-        NodeIds(joined_ids(table, parts), "probabilities", table.path),
-        values,
-        _class_names(table, columns, values.shape[1]),
-    )
+    parts, values = read_rows(table, columns, partial(id_column, table))
+    ids = joined_ids(table, parts)
+    if reading.logits:
+        _check_finite(table, ids, values)
+        _change_rows(values, _softmax)
+    else:
+        if reading.normalise:
+            _change_rows(values, _normalised)
+        _check_rows(table, columns, ids, values)
+    # Read-only, so that it can be kept without a copy.
+    return NodeOutputs(ids, sealed(values), _class_names(table, columns, values.shape[1]))
 
 
-def read_numbers(path: str | os.PathLike[str], reading: Reading = PLAIN) -> NodeOutputs:
-    """Read ``node`` and ``lower``, ``upper`` (two quantiles), or ``prediction`` [, ``spread``]."""
-    table = open_table("probabilities", path, reading)
-    table.require("node")
-    score = next((score for score in _SCORES if set(score.columns) <= set(table.columns)), None)
-    if score is None:
-        raise FileFormatError(
-            f"`probabilities` must have the columns lower and upper, or prediction and maybe spread, with --task "
-            f"regression; {table.path} has {', '.join(table.columns)}. If they have other names, say so with --columns "
-            "prediction=…"
-        )
-    ids, rows = read_rows(table, score.columns)
-    try:
-        values = score.check(rows)
-    except InvalidInputError as error:
-        raise FileFormatError(f"`probabilities` cannot be used: {table.path}: {error}") from error
-    return NodeOutputs(ids, values, None, score, _crossed(table, values) if isinstance(score, CQR) else [])
-
-
-def read_rows(
-    table: TableFile, columns: Sequence[str], *, list_column: str = "", dtype: npt.DTypeLike | None = None
-) -> tuple[NodeIds, npt.NDArray[Any]]:
-    """Read the ids of a table, and its rows of numbers as one array, of some type where one is named."""
-    parts, blocks, filled = [], [], 0
-    for batch in table.batches(["node", *columns]):
-        parts.append(id_column(table, batch, "node"))
-        block = number_rows(table, batch, columns, filled, list_column=list_column, booleans=table.name == "features")
-        blocks.append(block.astype(dtype or block.dtype, copy=False))
-        check_width(table, block, blocks[0].shape[1])
-        filled += batch.num_rows
-    if not parts:
-        raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
-    return NodeIds(joined_ids(table, parts), table.name, table.path), np.concatenate(blocks)
-
-
-def _crossed(table: TableFile, values: FloatArray) -> list[str]:
-    """Say that two quantiles look swapped; that a few cross is what models do, and what CQR expects."""
-    crossed = int((values[:, 0] > values[:, 1]).sum())
-    if 2 * crossed <= len(values):
-        return []
-    return [
-        f"lower is above upper in {crossed:,} of the {len(values):,} rows of `probabilities` ({table.path}): are the "
-        f"two columns swapped? Each pair is put in order"
-    ]
+def _change_rows(values: Block, change: Callable[[Block], Block]) -> None:
+    """Change rows in place, some at a time, so that little more than the array itself is held."""
+    for start in range(0, len(values), BATCH_ROWS):
+        values[start : start + BATCH_ROWS] = change(values[start : start + BATCH_ROWS])
 
 
 def _class_columns(table: TableFile) -> list[str]:
@@ -147,132 +217,114 @@ def _class_names(table: TableFile, columns: list[str], classes: int) -> list[str
     return list(names)
 
 
-class _Rows:
-    """Rows that come in batches and end up in one array, which is as wide as the file's numbers are."""
-
-    def __init__(self, table: TableFile, columns: list[str]) -> None:
-        self.table = table
-        self.columns = columns
-        self.filled = 0
-        self.array: npt.NDArray[Any] | None = None
-        self.parts: list[npt.NDArray[Any]] = []
-        self.total = table.num_rows()
-        self.bad = 0
-        self.first_bad = ""
-        #: Columns without which every bad row so far would sum to 1.
-        self.surplus: list[int] | None = None
-        #: Whether every bad row so far sums to 1, or to 100, except for rounding.
-        self.rounded = self.percentages = True
-
-    def add(self, batch: Any, ids: Any) -> None:
-        block = number_rows(self.table, batch, self.columns, self.filled, list_column=LIST_COLUMN)
-        if self.table.reading.logits:
-            self._check_finite(block, ids)
-            block = _softmax(block)
-        else:
-            if self.table.reading.normalise:
-                block = _normalised(block)
-            self._check(block, ids)
-        if self.total is None:
-            self.parts.append(block)
-        else:
-            if self.array is None:
-                self.array = np.empty((self.total, block.shape[1]), dtype=block.dtype)
-            check_width(self.table, block, self.array.shape[1])
-            self.array[self.filled : self.filled + len(block)] = block
-        self.filled += len(block)
-
-    def finish(self) -> npt.NDArray[Any]:
-        # Read-only, so that it can be kept without a copy.
-        return sealed(np.concatenate(self.parts) if self.array is None else self.array)
-
-    def refuse(self) -> None:
-        if self.bad:
-            raise FileFormatError(
-                f"`probabilities` must have rows of finite numbers, none negative, that sum to 1; {self.bad:,} of the "
-                f"{self.filled:,} rows of {self.table.path} do not: {self.first_bad}. {self._way_out()}"
-            )
-
-    def _way_out(self) -> str:
-        if self.surplus is not None and len(self.surplus) == 1:
-            column = self.columns[self.surplus[0]]
-            return f"They all would without the column {column}: if that is not a class, add --ignore-columns {column}."
-        if self.rounded:
-            return "They sum to 1 except for rounding: add --normalise, which divides each row by its sum."
-        if self.percentages:
-            return "They sum to 100, as percentages do: add --normalise, which divides each row by its sum."
-        return (
-            "If they are logits (a model's outputs before softmax), add --logits; if a column is not a class, add "
-            "--ignore-columns with its name."
+def _check_finite(table: TableFile, ids: NodeIds, logits: Block) -> None:
+    bad = ~np.isfinite(logits).all(axis=1)
+    if bad.any():
+        row = int(bad.argmax())
+        raise FileFormatError(
+            f"`probabilities` must have rows of finite numbers, also as logits; row {row} of {table.path}, node "
+            f"{ids.values[row].as_py()!r}, has {logits[row][~np.isfinite(logits[row])][0]:g}"
         )
 
-    def _check_finite(self, block: npt.NDArray[Any], ids: Any) -> None:
-        bad = ~np.isfinite(block).all(axis=1)
-        if bad.any():
-            row = int(bad.argmax())
-            raise FileFormatError(
-                f"`probabilities` must have rows of finite numbers, also as logits; row {self.filled + row} of "
-                f"{self.table.path}, node {ids[row].as_py()!r}, has {block[row][~np.isfinite(block[row])][0]:g}"
-            )
 
-    def _check(self, block: npt.NDArray[Any], ids: Any) -> None:
-        sums = block.sum(axis=1, dtype=np.float64)
-        lowest = block.min(axis=1)
-        good = _good_rows(sums, lowest)
-        if good.all():
-            return
-        row = int(good.argmin())
-        if not self.bad:
-            what = f"has a negative entry, {lowest[row]:.6g}" if lowest[row] < 0 else f"sums to {sums[row]:.6g}"
-            self.first_bad = f"row {self.filled + row}, node {ids[row].as_py()!r}, {what}"
-        self.bad += int((~good).sum())
-        room = _ROUNDING * block.shape[1]
-        fine = lowest[~good] >= 0
-        self.rounded &= bool((fine & (np.abs(sums[~good] - 1.0) <= room)).all())
-        self.percentages &= bool((fine & (np.abs(sums[~good] - 100.0) <= 100.0 * room)).all())
-        self._narrow_surplus(block[~good])
-
-    def _narrow_surplus(self, bad: npt.NDArray[Any]) -> None:
-        """Keep the columns without which these rows, too, are probabilities: one of them may be no class."""
-        if self.surplus is None:
-            # A list has no columns that could be dropped.
-            self.surplus = [] if self.columns == [LIST_COLUMN] or bad.shape[1] < 2 else list(range(bad.shape[1]))
-        for some in (bad[:64], bad):  # a few rows rule out nearly all columns
-            self.surplus = [column for column in self.surplus if _are_good(np.delete(some, column, axis=1))]
-
-
-def _normalised(block: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return rows divided by their sum, where that is 1 or 100 except for rounding; others as they are."""
-    sums, room = block.sum(axis=1, dtype=np.float64), _ROUNDING * block.shape[1]
-    near = (np.abs(sums - 1.0) <= room) | (np.abs(sums - 100.0) <= 100.0 * room)
-    divided = block.astype(np.float64)
-    divided[near] /= sums[near, None]
-    return divided.astype(block.dtype)
-
-
-def _softmax(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return exp(x) / Σ exp(x) of each row, as wide as it came; the largest is taken off first: none overflows."""
+def _softmax(logits: Block) -> Block:
+    """Return exp(x) / Σ exp(x) of each row; the largest is taken off first, so that none overflows."""
     wide = logits.astype(np.float64)
     raised = np.exp(wide - wide.max(axis=1, keepdims=True))
-    shares: npt.NDArray[Any] = (raised / raised.sum(axis=1, keepdims=True)).astype(logits.dtype)
+    shares: Block = raised / raised.sum(axis=1, keepdims=True)
     return shares
 
 
-def _good_rows(sums: npt.NDArray[Any], lowest: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    good: npt.NDArray[np.bool_] = (np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE) & (lowest >= 0)  # NaN is neither
+def _normalised(block: Block) -> Block:
+    """Return rows divided by their sum, where that is 1 or 100 except for rounding; others as they are."""
+    divided = block.astype(np.float64)
+    sums, room = divided.sum(axis=1), _ROUNDING * block.shape[1]
+    near = (np.abs(sums - 1.0) <= room) | (np.abs(sums - 100.0) <= 100.0 * room)
+    divided[near] /= sums[near, None]
+    return divided
+
+
+def _check_rows(table: TableFile, columns: list[str], ids: NodeIds, values: Block) -> None:
+    """Refuse rows that are no probabilities: say how many there are, which is the first, and what may be meant."""
+    good = _good_rows(values)
+    if good.all():
+        return
+    row, bad = int(good.argmin()), values[~good]
+    lowest, total = values[row].min(), values[row].sum(dtype=np.float64)
+    what = f"has a negative entry, {lowest:.6g}" if lowest < 0 else f"sums to {total:.6g}"
+    raise FileFormatError(
+        f"`probabilities` must have rows of finite numbers, none negative, that sum to 1; {len(bad):,} of the "
+        f"{len(values):,} rows of {table.path} do not: row {row}, node {ids.values[row].as_py()!r}, {what}. "
+        f"{_way_out(bad, [] if columns == [LIST_COLUMN] else columns)}"
+    )
+
+
+def _good_rows(rows: Block) -> BoolArray:
+    sums, lowest = rows.sum(axis=1, dtype=np.float64), rows.min(axis=1)
+    good: BoolArray = (np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE) & (lowest >= 0)  # NaN is neither
     return good
 
 
-def _are_good(block: npt.NDArray[Any]) -> bool:
-    return bool(_good_rows(block.sum(axis=1, dtype=np.float64), block.min(axis=1)).all())
+def _way_out(bad: Block, columns: list[str]) -> str:
+    """Say what may be meant by rows that are no probabilities."""
+    surplus = [i for i in range(len(columns)) if len(columns) > 1]
+    for rows in (bad[:64], bad):  # a few rows rule out nearly all columns
+        surplus = [i for i in surplus if _good_rows(np.delete(rows, i, axis=1)).all()]
+    if len(surplus) == 1:
+        column = columns[surplus[0]]
+        return f"They all would without the column {column}: if that is not a class, add --ignore-columns {column}."
+    sums, room = bad.sum(axis=1, dtype=np.float64), _ROUNDING * bad.shape[1]
+    if (bad >= 0).all() and (np.abs(sums - 1.0) <= room).all():
+        return "They sum to 1 except for rounding: add --normalise, which divides each row by its sum."
+    if (bad >= 0).all() and (np.abs(sums - 100.0) <= 100.0 * room).all():
+        return "They sum to 100, as percentages do: add --normalise, which divides each row by its sum."
+    return (
+        "If they are logits (a model's outputs before softmax), add --logits; if a column is not a class, add "
+        "--ignore-columns with its name."
+    )
 
 
-# -- features ----------------------------------------------------------------------------------------------------------
+# -- numbers of a model, and features ----------------------------------------------------------------------------------
 
-#: The list column of features.
-_FEATURES = "features"
-#: What `scipy.sparse.save_npz` calls the parts of compressed sparse rows.
-_SPARSE = {"indptr", "indices", "data", "shape", "format"}
+
+def read_numbers(path: str | os.PathLike[str], reading: Reading = PLAIN) -> NodeOutputs:
+    """Read ``node`` and ``lower``, ``upper`` (two quantiles), or ``prediction`` [, ``spread``]."""
+    table = open_table("probabilities", path, reading)
+    table.require("node")
+    score = next((score for score in _SCORES if set(score.columns) <= set(table.columns)), None)
+    if score is None:
+        raise FileFormatError(
+            f"`probabilities` must have the columns lower and upper, or prediction and maybe spread, with --task "
+            f"regression; {table.path} has {', '.join(table.columns)}. If they have other names, say so with --columns "
+            "prediction=…"
+        )
+    parts, rows = read_rows(table, score.columns, partial(id_column, table))
+    try:
+        values = score.check(rows)
+    except InvalidInputError as error:
+        raise FileFormatError(f"`probabilities` cannot be used: {table.path}: {error}") from error
+    notes = _crossed(table, values) if isinstance(score, CQR) else []
+    return NodeOutputs(joined_ids(table, parts), values, None, score, notes)
+
+
+def _crossed(table: TableFile, values: FloatArray) -> list[str]:
+    """Say that two quantiles look swapped; that a few cross is what models do, and what CQR expects."""
+    crossed = int((values[:, 0] > values[:, 1]).sum())
+    if 2 * crossed <= len(values):
+        return []
+    return [
+        f"lower is above upper in {crossed:,} of the {len(values):,} rows of `probabilities` ({table.path}): are the "
+        f"two columns swapped? Each pair is put in order"
+    ]
+
+
+def feature_columns(table: TableFile) -> list[str]:
+    """Return the columns of a table of features: the list column alone, where it has one."""
+    table.require("node")
+    columns = [FEATURES] if FEATURES in table.columns else [column for column in table.columns if column != "node"]
+    if not columns:
+        raise FileFormatError(f"`features` must have one column per feature in addition to node; {table.path} has none")
+    return columns
 
 
 def read_features(path: str | os.PathLike[str], nodes: NodeIds, reading: Reading = PLAIN) -> Any:
@@ -281,36 +333,31 @@ def read_features(path: str | os.PathLike[str], nodes: NodeIds, reading: Reading
     The table has the column ``node`` and one column per feature, or one list column ``features``; or it is what
     ``scipy.sparse.save_npz`` wrote, one row per node in the order of the probabilities.
     """
-    sparse = _read_sparse(path, len(nodes)) if os.fspath(path).endswith(".npz") else None
+    sparse = read_sparse(path) if os.fspath(path).endswith(".npz") else None
     if sparse is not None:
+        if sparse.shape[0] != len(nodes):
+            raise FileFormatError(
+                f"`features` must have a row for each of the {len(nodes):,} nodes of `probabilities`, in their order; "
+                f"{os.fspath(path)} has {sparse.shape[0]:,}"
+            )
         return sparse
     table = open_table("features", path, reading)
-    table.require("node")
-    columns = [column for column in table.columns if column != "node"]
-    if _FEATURES in columns:
-        columns = [_FEATURES]
-    if not columns:
-        raise FileFormatError(f"`features` must have one column per feature in addition to node; {table.path} has none")
-    rows, blocks, filled = NodeRows(table, nodes), [], 0
-    for batch in rows.batches(*columns):
-        blocks.append(number_rows(table, batch, columns, filled, list_column=_FEATURES, booleans=True))
-        check_width(table, blocks[-1], blocks[0].shape[1])
-        filled += batch.num_rows
-    known = rows.places()
+    lookup = IdLookup(table, nodes)
+    parts, rows = read_rows(table, feature_columns(table), lookup.places)
+    known = lookup.each_once(parts)
     missing = len(nodes) - int((known >= 0).sum())
     if missing:
         raise FileFormatError(
             f"`features` must have a row for each of the {len(nodes):,} nodes of `{nodes.name}`; {table.path} lacks "
             f"{missing:,}"
         )
-    block = np.concatenate(blocks)
-    features = np.empty((len(nodes), block.shape[1]), dtype=block.dtype)
-    features[known[known >= 0]] = block[known >= 0]
+    features = np.empty((len(nodes), rows.shape[1]), dtype=rows.dtype)
+    features[known[known >= 0]] = rows[known >= 0]
     return features
 
 
-def _read_sparse(path: str | os.PathLike[str], size: int) -> Any:
-    """Return the rows of a file that SciPy wrote, or None where it is another one."""
+def read_sparse(path: str | os.PathLike[str]) -> Any:
+    """Return the rows of features that SciPy wrote, or None where the file is another one."""
     with places.reading(path, "features") as source, np.load(source, allow_pickle=False) as archive:
         if not set(archive.files) >= _SPARSE:
             return None
@@ -329,9 +376,4 @@ def _read_sparse(path: str | os.PathLike[str], size: int) -> Any:
         raise FileFormatError(
             f"`features` must be compressed sparse rows; {os.fspath(path)} is not: {error}"
         ) from error
-    if rows.shape[0] != size:
-        raise FileFormatError(
-            f"`features` must have a row for each of the {size:,} nodes of `probabilities`, in their order; "
-            f"{os.fspath(path)} has {rows.shape[0]:,}"
-        )
     return rows

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,21 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import ROW_SUM_TOLERANCE, BoolArray, FloatArray, IntArray
-from napsets.checks.values import check_size
+from napsets.checks.values import check_size, shown
 from napsets.errors import FileFormatError, arrow
 from napsets.files import places
-from napsets.files.cells import (
-    class_codes,
-    label_lists,
-    named_fields,
-    p_value_fields,
-    p_value_matrix,
-    plain_array,
-    predicted_names,
-)
-from napsets.files.formats import TableFile
+from napsets.files.formats import METADATA_KEY, TableFile
+from napsets.files.ids import NodeIds
 from napsets.files.labels import sorted_names
-from napsets.files.npz_format import METADATA_KEY, npz_array
+from napsets.files.outputs import plain_array, refuse_empty
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 #: What a column's numbers must be: where they are, and in words.
@@ -47,12 +39,16 @@ _ROWS = 1 << 14
 class PredictionRows:
     """The rows of a file: ids, numbers by column, and other columns as Arrow arrays."""
 
-    ids: Any
+    table: TableFile
+    ids: NodeIds
     numbers: dict[str, FloatArray]
     others: dict[str, Any]
 
-    def __len__(self) -> int:
-        return len(self.ids)
+    def refuse_first(self, wrong: BoolArray, rule: str, fault: Callable[[int], str]) -> None:
+        """Refuse rows that break a rule: say what is wrong with the first."""
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise FileFormatError(f"{rule}; row {row} of {self.table.path} {fault(row)}")
 
 
 class PredictionColumns(ABC):
@@ -98,14 +94,6 @@ class PredictionColumns(ABC):
         """Return a table of nodes with the optional columns, which that of a prediction may lack."""
         return table
 
-    def present(self, table: TableFile) -> tuple[str, ...]:
-        """Return the columns that a file has: the required ones, and those of the optional ones that are there."""
-        return (*self.required, *(name for name in (*self.optional, *self.on_request) if name in table.columns))
-
-    def batches(self, table: TableFile, columns: Sequence[str]) -> Iterator[Any]:
-        """Give record batches of the columns."""
-        return table.batches(columns, text=self.texts)
-
     def other(self, table: TableFile, column: Any, name: str) -> Any:
         """Return a column that holds no numbers, or refuse it."""
         raise NotImplementedError(name)
@@ -119,24 +107,13 @@ class PredictionColumns(ABC):
         """Return what the numbers that only this kind has must be."""
 
     @abstractmethod
-    def check(self, table: TableFile, rows: PredictionRows) -> None:
-        """Refuse rows whose columns contradict each other."""
-
-    def class_names(self, rows: PredictionRows) -> list[str]:
-        """Return the classes that rows have, where a file does not list them."""
-        return []
-
-    def guesses(
-        self, table: TableFile, rows: PredictionRows, class_names: list[str]
-    ) -> tuple[npt.NDArray[Any] | None, FloatArray | None]:
-        """Return what is predicted for each row, and how probable that is, where the file says so."""
-        return rows.numbers.get("prediction"), None
-
-    @abstractmethod
     def build(
-        self, table: TableFile, rows: PredictionRows, class_names: list[str], common: dict[str, Any]
-    ) -> Prediction:
-        """Return the prediction, from what is its own and what all have in common."""
+        self, rows: PredictionRows, class_names: list[str] | None, common: dict[str, Any]
+    ) -> tuple[Prediction, npt.NDArray[Any] | None, FloatArray | None]:
+        """Return the prediction, what is predicted for each row, and how probable that is, where the file says so.
+
+        `common` is what all predictions have. Refuse rows whose columns contradict each other.
+        """
 
 
 class _SetColumns(PredictionColumns):
@@ -162,40 +139,8 @@ class _SetColumns(PredictionColumns):
     def with_guesses(self, table: Any, calibrated: Any, nodes: IntArray, class_names: list[str] | None) -> Any:
         return with_first_choices(table, _probabilities(calibrated), nodes, class_names or [])
 
-    def batches(self, table: TableFile, columns: Sequence[str]) -> Iterator[Any]:
-        """Give record batches of the columns; in npz, the set of row i is ``labels[offsets[i]:offsets[i + 1]]``."""
-        if table.format != "npz":
-            yield from super().batches(table, columns)
-            return
-        pa = arrow()
-        table.require("offsets")
-        with places.reading(table.path, table.name), np.load(table.path, allow_pickle=False) as archive:
-            arrays = {
-                name: npz_array("sets", table.path, archive, name, ndim=2 if name == "p_values" else 1)
-                for name in (*columns, "offsets")
-            }
-        labels, offsets = arrays.pop("labels"), arrays.pop("offsets")
-        lengths = {name: len(array) for name, array in arrays.items()}
-        if len(set(lengths.values())) > 1 or not arrays["node"].size:
-            raise FileFormatError(
-                f"`sets` must have arrays of one length, at least 1, except for labels and offsets; {table.path} has "
-                f"{lengths}"
-            )
-        whole = offsets.dtype.kind in "iu" and offsets.size == arrays["node"].size + 1
-        if not whole or offsets[0] or offsets[-1] != labels.size or (offsets[1:] < offsets[:-1]).any():
-            raise FileFormatError(
-                f"`sets` must have offsets that cut its {labels.size} labels into {arrays['node'].size} sets: integers "
-                f"that rise from 0 to {labels.size}, one more than there are sets. Those of {table.path} do not."
-            )
-        names = pa.array(labels.astype(str), pa.large_string())
-        lists = pa.LargeListArray.from_arrays(pa.array(offsets.astype(np.int64)), names)
-        typed = {name: pa.array(array) for name, array in arrays.items() if name != "p_values"} | {"labels": lists}
-        if "p_values" in arrays:
-            typed["p_values"] = named_fields(table, arrays["p_values"])
-        yield pa.RecordBatch.from_arrays([typed[name] for name in columns], names=list(columns))
-
     def other(self, table: TableFile, column: Any, name: str) -> Any:
-        kinds = {"labels": label_lists, "prediction": predicted_names, "p_values": p_value_fields}
+        kinds = {"labels": _label_lists, "prediction": _predicted_names, "p_values": _p_value_fields}
         return kinds[name](table, column)
 
     def bounded(self, numbers: Mapping[str, FloatArray]) -> BoolArray:
@@ -217,47 +162,29 @@ class _SetColumns(PredictionColumns):
             rules["probability"] = ((chance >= 0) & (chance <= 1 + ROW_SUM_TOLERANCE), "from 0 to 1")
         return rules
 
-    def check(self, table: TableFile, rows: PredictionRows) -> None:
-        lengths, sizes = _lengths(rows), rows.numbers["size"]
-        fits = lengths == sizes
-        if not fits.all():
-            row = int(fits.argmin())
-            raise FileFormatError(
-                f"`sets` must have sizes that fit their lists; row {row} of {table.path} has {lengths[row]} labels "
-                f"and size {sizes[row]:.0f}"
-            )
-
-    def class_names(self, rows: PredictionRows) -> list[str]:
-        if "p_values" in rows.others:
-            return [field.name for field in rows.others["p_values"].type]
-        names = set(rows.others["labels"].flatten().unique().to_pylist())
-        if "prediction" in rows.others:
-            names |= set(rows.others["prediction"].to_pylist())
-        return sorted_names(list(names))
-
-    def guesses(
-        self, table: TableFile, rows: PredictionRows, class_names: list[str]
-    ) -> tuple[npt.NDArray[Any] | None, FloatArray | None]:
-        if "prediction" not in rows.others:
-            return None, None
-        codes = class_codes(table, rows.others["prediction"], class_names, "predictions")
-        return codes, rows.numbers.get("probability")
-
     def build(
-        self, table: TableFile, rows: PredictionRows, class_names: list[str], common: dict[str, Any]
-    ) -> Prediction:
-        lengths = _lengths(rows)
-        codes = class_codes(table, rows.others["labels"].flatten(), class_names, "labels")
-        member = np.zeros((len(rows), len(class_names)), dtype=bool)
-        member[np.repeat(np.arange(len(rows)), lengths), codes] = True
-        repeated = member.sum(axis=1) != lengths
-        if repeated.any():
-            raise FileFormatError(
-                f"`sets` must have each label once in a set; row {int(repeated.argmax())} of {table.path} repeats one"
-            )
-        if "p_values" in rows.others:
-            common |= {"p_values": p_value_matrix(table, rows.others["p_values"], class_names)}
-        return PredictionSets(member=member, class_names=class_names, **common)
+        self, rows: PredictionRows, class_names: list[str] | None, common: dict[str, Any]
+    ) -> tuple[Prediction, npt.NDArray[Any] | None, FloatArray | None]:
+        labels, sizes = rows.others["labels"], rows.numbers["size"]
+        lengths = plain_array(arrow().compute.list_value_length(labels)).astype(np.int64)
+        rows.refuse_first(
+            lengths != sizes,
+            "`sets` must have sizes that fit their lists",
+            lambda row: f"has {lengths[row]} labels and size {sizes[row]:.0f}",
+        )
+        names = _seen_names(rows) if class_names is None else class_names
+        member = np.zeros((len(rows.ids), len(names)), dtype=bool)
+        codes = _class_codes(rows.table, labels.flatten(), names, "labels")
+        member[np.repeat(np.arange(len(rows.ids)), lengths), codes] = True
+        rows.refuse_first(
+            member.sum(axis=1) != lengths, "`sets` must have each label once in a set", lambda row: "repeats one"
+        )
+        p_values = _p_value_matrix(rows, names) if "p_values" in rows.others else None
+        sets = PredictionSets(member=member, class_names=names, p_values=p_values, **common)
+        if "prediction" not in rows.others:
+            return sets, None, None
+        predicted = _class_codes(rows.table, rows.others["prediction"], names, "predictions")
+        return sets, predicted, rows.numbers.get("probability")
 
 
 class _IntervalColumns(PredictionColumns):
@@ -281,33 +208,25 @@ class _IntervalColumns(PredictionColumns):
             rules["prediction"] = (np.isfinite(numbers["prediction"]), "a finite number")
         return rules
 
-    def check(self, table: TableFile, rows: PredictionRows) -> None:
+    def build(
+        self, rows: PredictionRows, class_names: list[str] | None, common: dict[str, Any]
+    ) -> tuple[Prediction, npt.NDArray[Any] | None, FloatArray | None]:
         lower, upper, width = (rows.numbers[name] for name in ("lower", "upper", "width"))
-        crossed = lower > upper
-        if crossed.any():
-            row = int(crossed.argmax())
-            raise FileFormatError(
-                f"each lower of `sets` must be at most its upper; row {row} of {table.path} goes from {lower[row]:g} "
-                f"to {upper[row]:g}"
-            )
-        with places.reading(table.path, folder=True):  # which says whose numbers are too large
+        rows.refuse_first(
+            lower > upper,
+            "each lower of `sets` must be at most its upper",
+            lambda row: f"goes from {lower[row]:g} to {upper[row]:g}",
+        )
+        with places.reading(rows.table.path, folder=True):  # which says whose numbers are too large
             for name in ("lower", "upper"):
                 check_size(name, rows.numbers[name])
-        fits = np.isclose(width, upper - lower, rtol=1e-9, atol=0.0)
-        if not fits.all():
-            row = int(fits.argmin())
-            raise FileFormatError(
-                f"`sets` must have widths that fit their ends; row {row} of {table.path} goes from {lower[row]:g} to "
-                f"{upper[row]:g} and has the width {width[row]:g}"
-            )
-
-    def build(
-        self, table: TableFile, rows: PredictionRows, class_names: list[str], common: dict[str, Any]
-    ) -> Prediction:
-        numbers = rows.numbers
-        return PredictionIntervals(
-            lower=numbers["lower"], upper=numbers["upper"], centre=numbers.get("prediction"), **common
+        rows.refuse_first(
+            ~np.isclose(width, upper - lower, rtol=1e-9, atol=0.0),
+            "`sets` must have widths that fit their ends",
+            lambda row: f"goes from {lower[row]:g} to {upper[row]:g} and has the width {width[row]:g}",
         )
+        centre = rows.numbers.get("prediction")
+        return PredictionIntervals(lower=lower, upper=upper, centre=centre, **common), centre, None
 
 
 #: The columns of a sets file.
@@ -339,6 +258,121 @@ def with_first_choices(table: Any, probabilities: npt.NDArray[Any], nodes: IntAr
     return table.append_column("prediction", labels).append_column("probability", pa.array(top))
 
 
-def _lengths(rows: PredictionRows) -> IntArray:
-    """Return how many labels each list has."""
-    return plain_array(arrow().compute.list_value_length(rows.others["labels"])).astype(np.int64)
+# -- the cells of sets -------------------------------------------------------------------------------------------------
+
+
+def _json_cells(table: TableFile, texts: Any, kind: str, column: str, is_fine: Callable[[Any], bool]) -> list[Any]:
+    """Return what the cells of a CSV say in JSON: an array or an object; `column` comes with an example."""
+    cells = []
+    for text in texts.to_pylist():
+        try:
+            cell = json.loads(text or "")
+        except (ValueError, RecursionError):
+            cell = None
+        if not is_fine(cell):
+            raise FileFormatError(
+                f"`sets` must hold a JSON {kind} in each cell of its column {column}; {table.path} has {shown(text)}"
+            )
+        cells.append(cell)
+    return cells
+
+
+def _is_label_list(cell: Any) -> bool:
+    return isinstance(cell, list) and {type(name) for name in cell} in (set(), {str}, {int})
+
+
+def _label_lists(table: TableFile, lists: Any) -> Any:
+    """Return the labels of each row as a list of text."""
+    pa = arrow()
+    if not table.typed:
+        cells = _json_cells(table, lists, "array", 'labels, as in ["cat", "dog"] or [3, 7]', _is_label_list)
+        lists = pa.array([[str(name) for name in cell] for cell in cells], pa.list_(pa.string()))
+    if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
+        raise FileFormatError(f"`sets` must hold lists in its column labels; in {table.path} it is {lists.type}")
+    flat = lists.flatten()
+    if pa.types.is_nested(flat.type):
+        raise FileFormatError(f"`sets` must hold lists of names in its column labels; {table.path} nests them")
+    refuse_empty(table, "labels", lists, flat)
+    return lists.cast(pa.large_list(pa.large_string()))
+
+
+def _predicted_names(table: TableFile, values: Any) -> Any:
+    """Return predicted labels as text."""
+    types = arrow().types
+    if not (types.is_string(values.type) or types.is_large_string(values.type) or types.is_integer(values.type)):
+        raise FileFormatError(f"`sets` must hold names in its column prediction; in {table.path} it is {values.type}")
+    refuse_empty(table, "prediction", values)
+    return values.cast(arrow().large_string())
+
+
+def _seen_names(rows: PredictionRows) -> list[str]:
+    """Return the classes that the rows have, where a file does not list them."""
+    if "p_values" in rows.others:
+        return [field.name for field in rows.others["p_values"].type]
+    names = set(rows.others["labels"].flatten().unique().to_pylist())
+    if "prediction" in rows.others:
+        names |= set(rows.others["prediction"].to_pylist())
+    return sorted_names(list(names))
+
+
+def _class_codes(table: TableFile, labels: Any, class_names: list[str], what: str) -> IntArray:
+    """Return labels as class indices."""
+    pc = arrow().compute
+    codes = pc.index_in(labels, value_set=arrow().array(class_names, labels.type))
+    if codes.null_count:
+        strange = labels.filter(pc.is_null(codes))[0].as_py()
+        raise FileFormatError(
+            f"`sets` must hold {what} that are among the class_names of its metadata; {table.path} has {strange!r}"
+        )
+    return plain_array(codes).astype(np.int64)
+
+
+def _is_number_object(cell: Any) -> bool:
+    return isinstance(cell, dict) and all(type(value) in (int, float) for value in cell.values())
+
+
+def _p_value_fields(table: TableFile, values: Any) -> Any:
+    """Return p-values as a structure with a field per class."""
+    pa = arrow()
+    if not table.typed:
+        column = 'p_values, as in {"cat": 0.41, "dog": 0.02}'
+        values = pa.array(_json_cells(table, values, "object", column, _is_number_object))
+    types = pa.types
+    if types.is_fixed_size_list(values.type):  # a matrix of npz
+        values = _named_fields(table, values)
+    if not types.is_struct(values.type) or not values.type.num_fields:
+        raise FileFormatError(
+            f"`sets` must hold a number for each class in its column p_values; in {table.path} it is {values.type}"
+        )
+    parts = values.flatten()
+    refuse_empty(table, "p_values", values, *parts)
+    if not all(types.is_floating(part.type) or types.is_integer(part.type) for part in parts):
+        raise FileFormatError(f"`sets` must hold numbers in its column p_values; in {table.path} it is {values.type}")
+    names = [field.name for field in values.type]
+    return pa.StructArray.from_arrays([part.cast(pa.float64()) for part in parts], names)
+
+
+def _named_fields(table: TableFile, rows: Any) -> Any:
+    """Return p-values in one column per class as a structure, whose fields the metadata names."""
+    names, width = table.about().get("class_names") or [], rows.type.list_size
+    if len(names) != width:
+        raise FileFormatError(
+            f"`sets` must list a class in its metadata for each column of p_values, {width}; {table.path} lists "
+            f"{len(names)}"
+        )
+    matrix = plain_array(rows.flatten()).reshape(-1, width)
+    return arrow().StructArray.from_arrays([arrow().array(column) for column in matrix.T], names)
+
+
+def _p_value_matrix(rows: PredictionRows, class_names: list[str]) -> FloatArray:
+    """Return p-values with one column per class, in the order of the classes."""
+    values = rows.others["p_values"]
+    names = [field.name for field in values.type]
+    if sorted(names) != sorted(class_names):
+        raise FileFormatError(
+            f"`sets` must have p_values of the classes of its metadata; {rows.table.path} has those of {shown(names)}"
+        )
+    matrix = np.column_stack([plain_array(values.field(name)) for name in class_names])
+    wrong: BoolArray = ((matrix < 0) | (matrix > 1) | np.isnan(matrix)).any(axis=1)
+    rows.refuse_first(wrong, "each of p_values of `sets` must be from 0 to 1", lambda row: "has others")
+    return matrix

@@ -1,160 +1,28 @@
-"""Files of predictions: sets or intervals, written as they are made, and read back as they were.
-
-Memory. Beside the interpreter and its libraries, what is held while they are written is the model's outputs, the graph
-and a few arrays of one entry per node; predictions are made and written some nodes at a time. `memory_bound` states it
-as a formula, and a test holds a run to it.
-"""
+"""Reading files of predictions: sets or intervals, as they were written, or refused with what is wrong."""
 
 from __future__ import annotations
 
+import math
 import os
-import warnings
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import BoolArray, FloatArray
-from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, arrow
-from napsets.files.cells import plain_array, refuse_empty
+from napsets.checks.arguments import FloatArray
+from napsets.checks.values import LARGEST_HOPS, shown
+from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files.formats import TableFile, open_table
 from napsets.files.ids import NodeIds, id_column, joined_ids
-from napsets.files.inputs import Inputs
-from napsets.files.npz_format import check_recorded
-from napsets.files.prediction_columns import COLUMNS_OF, PredictionColumns, PredictionRows, columns_of
+from napsets.files.outputs import number_column
+from napsets.files.prediction_columns import COLUMNS_OF, PredictionColumns, PredictionRows, Rule, columns_of
 from napsets.files.reading import PLAIN, IdKind, Reading
-from napsets.files.writers import ROW_GROUP, writing_rows
-from napsets.predictions import Prediction, PredictionSets, Summary
-from napsets.version import __version__
-
-#: Nodes predicted at a time: a few row groups, so that what a search needs to start is paid for rarely.
-CHUNK = 4 * ROW_GROUP
-
-
-def memory_bound(nodes: int, classes: int, edges: int, *, width: int = 4, evidence: bool = False) -> int:
-    """Return the most bytes that a prediction from Parquet files with integer ids holds.
-
-    400 MB + nodes · (2·width·classes + 150) + edges · 30, however many nodes are predicted; with evidence,
-    nodes · classes · 64 more. `edges` are rows of their file; `width` is 4 where the file of probabilities has float32,
-    otherwise 8; evidence are the labels around each node, which `auto` and `informed` weigh.
-    """
-    return 400_000_000 + nodes * (2 * width * classes + 150 + 64 * classes * evidence) + edges * 30
-
-
-# -- writing -----------------------------------------------------------------------------------------------------------
-
-
-def describe_settings(
-    settings: Mapping[str, Any],
-    class_names: list[str] | None,
-    *,
-    nodes: int,
-    calibration: int,
-    level_labels: int | None = None,
-    method: Any = None,
-) -> dict[str, Any]:
-    """Return what the metadata of a file of predictions says: the version, the classes and how it was made.
-
-    The settings go by the names of options. Recorded are also how many nodes there are, how many of them calibrated and
-    how many labels set the level, and the method by its description, if it has one.
-    """
-    known = {
-        "class_names": class_names,
-        "num_nodes": nodes,
-        "calibration": calibration,
-        "level_labels": level_labels,
-        **settings,
-        "method_description": None,
-    }
-    if method is not None:
-        with suppress(InvalidInputError):  # functions, and what no table has a name for, have no description
-            known["method_description"] = method.describe()
-    optional = ("class_names", "level_labels", "method_description")
-    return {"napsets": __version__} | {
-        key: value for key, value in known.items() if value is not None or key not in optional
-    }
-
-
-def write_prediction(
-    inputs: Inputs,
-    path: str | os.PathLike[str],
-    calibrated: Any,
-    *,
-    alpha: float,
-    metadata: Mapping[str, Any],
-    reading: Reading = PLAIN,
-    p_values: bool | Literal["smoothed"] = False,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Summary:
-    """Predict and write some nodes at a time.
-
-    Parameters
-    ----------
-    inputs : Inputs
-        What was read.
-    path : path
-        The file to write.
-    calibrated : Calibrated
-        What predicts, calibrated on these inputs (see `Inputs.calibrate`). Where its `score` has `probabilities`, these
-        predict labels.
-    alpha : float
-        Error rate.
-    metadata : mapping
-        What the file's metadata holds (see `describe_settings`).
-    reading : Reading
-        The file's format, where its name does not say it, and its separator.
-    p_values : bool or "smoothed"
-        Whether sets are written with the p-value of every label.
-    progress : callable
-        Called as ``progress(done, total)`` in nodes.
-
-    Returns
-    -------
-    Summary
-        What was written, in numbers.
-    """
-    columns, nodes = COLUMNS_OF[inputs.prediction], inputs.nodes
-    guessing = columns.guessing(calibrated)
-    more: dict[str, Any] = {} if p_values is False else {"p_values": p_values}
-    schema = columns.schema(
-        inputs.ids.output_type, metadata, optional=guessing, integer_labels=inputs.integer_labels,
-        valued=_classes(inputs) if more else (),
-    )  # fmt: skip
-    summary: Any = None
-    with writing_rows(path, schema, metadata, reading) as writer, warnings.catch_warnings():
-        # `read_inputs` has noted nodes whose truth is known once; other warnings are to be seen.
-        warnings.filterwarnings("ignore", "`nodes` holds", NapsetsWarning)
-        for start in range(0, max(nodes.size, 1), CHUNK):
-            part = nodes[start : start + CHUNK]
-            report = partial(_report, progress, start, nodes.size)
-            rows = calibrated.predict(part, alpha, progress=report, **more).with_names(
-                len(inputs.ids), None, inputs.class_names
-            )
-            table = rows.to_arrow().set_column(0, "node", inputs.ids.take(part))
-            if guessing:
-                table = columns.with_guesses(table, calibrated, part, inputs.class_names)
-            writer.write(table.select(schema.names))
-            summary = rows.summary() if summary is None else summary + rows.summary()
-    written: Summary = summary
-    return written
-
-
-def _classes(inputs: Inputs) -> list[str]:
-    """Return the names of the classes that p-values are of."""
-    if not inputs.class_names:
-        raise InvalidInputError("`p_values` must be left out for intervals, which have no list of candidates")
-    return list(inputs.class_names)
-
-
-def _report(progress: Callable[[int, int], None], start: int, total: int, done: int, _: int) -> None:
-    progress(start + done, total)
-
-
-# -- reading -----------------------------------------------------------------------------------------------------------
+from napsets.localisers.decay import check_decay
+from napsets.localisers.path_lengths import LENGTH_DECAYS
+from napsets.predictions import Prediction, PredictionSets
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,25 +88,18 @@ def read_prediction(
     metadata = table.about()
     check_recorded(table.name, table.path, metadata)
     rows = _read_rows(table, columns)
-    _check_numbers(table, rows.numbers, columns.rules(rows.numbers))
-    columns.check(table, rows)
-    names = metadata.get("class_names")
-    class_names = columns.class_names(rows) if names is None else list(names)
+    _check_numbers(rows, columns.rules(rows.numbers))
     common = {
-        "nodes": np.arange(len(rows)),
+        "nodes": np.arange(len(rows.ids)),
         "thresholds": rows.numbers["threshold"],
         "support": rows.numbers["support"].astype(np.int64),
         "effective_size": rows.numbers["effective_size"],
         "alpha": _one_alpha(table, rows.numbers["alpha"], metadata),
-        "num_nodes": len(rows),
+        "num_nodes": len(rows.ids),
     }
-    return PredictionFile(
-        NodeIds(rows.ids, "sets", table.path),
-        columns.build(table, rows, class_names, common),
-        metadata,
-        names is not None,
-        *columns.guesses(table, rows, class_names),
-    )
+    names = metadata.get("class_names")
+    result, predictions, probabilities = columns.build(rows, None if names is None else list(names), common)
+    return PredictionFile(rows.ids, result, metadata, names is not None, predictions, probabilities)
 
 
 def read_sets(path: str | os.PathLike[str], *, ids: IdKind = "auto") -> PredictionFile:
@@ -247,25 +108,29 @@ def read_sets(path: str | os.PathLike[str], *, ids: IdKind = "auto") -> Predicti
 
 
 def _read_rows(table: TableFile, columns: PredictionColumns) -> PredictionRows:
-    present = columns.present(table)
+    further = [name for name in (*columns.optional, *columns.on_request) if name in table.columns]
     ids: list[Any] = []
-    numbers: dict[str, list[Any]] = {name: [] for name in present if name not in columns.texts}
-    others: dict[str, list[Any]] = {name: [] for name in present if name in columns.texts and name != "node"}
-    for batch in columns.batches(table, present):
-        ids.append(id_column(table, batch, "node"))
-        for name, parts in others.items():
-            parts.append(columns.other(table, batch.column(name), name))
-        for name, parts in numbers.items():
-            parts.append(_numbers(table, batch.column(name), name, columns.endless))
+    parts: dict[str, list[Any]] = {name: [] for name in (*columns.required, *further) if name != "node"}
+    for batch in table.batches(["node", *parts], text=columns.texts):
+        ids.append(id_column(table, batch))
+        for name, values in parts.items():
+            column = batch.column(name)
+            is_text = name in columns.texts
+            values.append(
+                columns.other(table, column, name) if is_text else _numbers(table, column, name, columns.endless)
+            )
     if not ids:
         raise FileFormatError(f"`sets` must have at least one row; {table.path} has none")
-    joined = {name: np.concatenate(parts).astype(np.float64, copy=False) for name, parts in numbers.items()}
+    numbers = {
+        name: np.concatenate(values).astype(np.float64, copy=False)
+        for name, values in parts.items()
+        if name not in columns.texts
+    }
     if table.format == "jsonl":  # where −∞ is null too: rows that leave something out have no threshold of +∞
-        nothing = np.isposinf(joined["threshold"]) & columns.bounded(joined)
-        joined["threshold"] = np.where(nothing, -np.inf, joined["threshold"])
-    return PredictionRows(
-        joined_ids(table, ids), joined, {name: _joined(table, name, parts) for name, parts in others.items()}
-    )
+        nothing = np.isposinf(numbers["threshold"]) & columns.bounded(numbers)
+        numbers["threshold"] = np.where(nothing, -np.inf, numbers["threshold"])
+    others = {name: _joined(table, name, values) for name, values in parts.items() if name in columns.texts}
+    return PredictionRows(table, joined_ids(table, ids), numbers, others)
 
 
 def _joined(table: TableFile, name: str, parts: list[Any]) -> Any:
@@ -278,30 +143,26 @@ def _joined(table: TableFile, name: str, parts: list[Any]) -> Any:
 def _numbers(table: TableFile, values: Any, name: str, endless: Mapping[str, float]) -> npt.NDArray[Any]:
     """Return a column of numbers without empty cells; in JSON Lines, null is the infinity of columns that have one."""
     pa = arrow()
-    if table.format == "jsonl" and name in endless:
-        values = (values if pa.types.is_floating(values.type) else values.cast(pa.float64())).fill_null(endless[name])
-    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
-        raise FileFormatError(f"`sets` must hold numbers in its column {name}; in {table.path} it is {values.type}")
-    refuse_empty(table, name, values)
-    return plain_array(values)
+    kinds = (pa.types.is_null, pa.types.is_integer, pa.types.is_floating)
+    if table.format == "jsonl" and name in endless and any(is_kind(values.type) for is_kind in kinds):
+        values = values.cast(pa.float64(), safe=False).fill_null(endless[name])
+    return number_column(table, values, name)
 
 
-def _check_numbers(
-    table: TableFile, numbers: Mapping[str, FloatArray], rules: Mapping[str, tuple[BoolArray, str]]
-) -> None:
+def _check_numbers(rows: PredictionRows, rules: Mapping[str, Rule]) -> None:
     """Refuse numbers that their columns cannot have; the rules of support, effective size and alpha are known."""
-    support, size, alpha = (numbers[name] for name in ("support", "effective_size", "alpha"))
-    known: dict[str, tuple[BoolArray, str]] = {
+    support, size, alpha = (rows.numbers[name] for name in ("support", "effective_size", "alpha"))
+    known: dict[str, Rule] = {
         "support": ((support == np.floor(support)) & (support >= 0) & (support < 2**53), "a count"),
         "effective_size": (np.isfinite(size) & (size >= 0), "at least 0"),
         "alpha": ((alpha > 0) & (alpha < 1), "strictly between 0 and 1"),
     }
     for name, (fine, what) in (dict(rules) | known).items():
-        if not fine.all():
-            row = int(fine.argmin())
-            raise FileFormatError(
-                f"each {name} of `sets` must be {what}; row {row} of {table.path} has {numbers[name][row]:g}"
-            )
+        rows.refuse_first(~fine, f"each {name} of `sets` must be {what}", partial(_has, rows.numbers[name]))
+
+
+def _has(numbers: FloatArray, row: int) -> str:
+    return f"has {numbers[row]:g}"
 
 
 def _one_alpha(table: TableFile, column: FloatArray, metadata: Mapping[str, Any]) -> float:
@@ -316,3 +177,79 @@ def _one_alpha(table: TableFile, column: FloatArray, metadata: Mapping[str, Any]
             f"{table.path} has {alpha:g}"
         )
     return alpha
+
+
+# -- settings in metadata ----------------------------------------------------------------------------------------------
+
+_COUNT = 2**63 - 1
+
+#: The settings of each kind that napsets records, and what they must be.
+_INTEGERS = {
+    "hops": LARGEST_HOPS, "seed": 2**64 - 1, "num_nodes": _COUNT, "calibration": _COUNT, "level_labels": _COUNT
+}  # fmt: skip
+_CHOICES = {
+    "task": ("classification", "regression"),
+    "direction": ("out", "in", "both"),
+    "weights_are": ("lengths", "strengths"),
+    "fallback": ("full", "global"),
+    "level": ("nominal", "exact"),
+    "p_values": ("plain", "smoothed"),
+    "ids": ("auto", "integer", "string"),
+    "labels_are": ("auto", "names", "indices"),
+}
+_TEXTS = {
+    "score": "a name",
+    "method": "a name",
+    "features": "the name of a file",
+    "by": "the name of a grouping or of a file",
+}
+_FLAGS = ("allow_empty", "directed", "skip_unknown", "logits")
+
+
+def check_recorded(name: str, path: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
+    """Refuse settings of a kind or size that napsets does not write; those that it does not know are passed over."""
+    opening = f"`{name}` must record settings that napsets can have; those of {os.fspath(path)}"
+    for key, value in settings.items():
+        wanted = _wanted(key, value)
+        if wanted is not None:
+            raise FileFormatError(
+                f"{opening} have the {key} {shown(value)}, which must be {wanted}. Write the file again."
+            )
+    by_length = isinstance(settings.get("decay"), str) and settings["decay"] in LENGTH_DECAYS
+    if "decay" in settings and "hops" in settings and not by_length:
+        try:
+            check_decay(settings["decay"], settings["hops"])
+        except InvalidInputError as error:
+            raise FileFormatError(f"{opening} do not fit each other: {error}") from error
+
+
+def _wanted(key: str, value: Any) -> str | None:
+    """Return what a setting must be, None where it is so or not known."""
+    number = value if _is_number(value) else math.nan
+    if key in _INTEGERS:
+        fine, wanted = (
+            isinstance(value, int) and 0 <= number <= _INTEGERS[key],
+            f"an integer from 0 to {_INTEGERS[key]}",
+        )
+    elif key in _CHOICES:
+        fine, wanted = value in _CHOICES[key], f"one of {', '.join(_CHOICES[key])}"
+    elif key in _TEXTS:
+        fine, wanted = isinstance(value, str), _TEXTS[key]
+    elif key in _FLAGS:
+        fine, wanted = isinstance(value, bool), "true or false"
+    elif key == "alpha":
+        fine, wanted = 0 < number < 1, "a number strictly between 0 and 1"
+    elif key in ("pool", "alike"):
+        fine, wanted = 0 <= number < math.inf, "a number from 0"
+    elif key == "radius":
+        fine, wanted = 0 < number < math.inf, "a positive number"
+    elif key == "decay":
+        fine = isinstance(value, str) or (isinstance(value, list) and all(map(_is_number, value)))
+        wanted = "a name or a list of numbers"
+    else:
+        fine, wanted = key != "method_description" or isinstance(value, dict), "a description of a method"
+    return None if fine else wanted
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

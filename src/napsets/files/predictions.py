@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,10 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.frames import find_rows
 from napsets.checks.values import check_names, check_path, check_settings, choose, shown
-from napsets.errors import InvalidInputError, arrow
-from napsets.files.cells import whole_columns
-from napsets.files.formats import about_fault, open_table
-from napsets.files.npz_format import METADATA_KEY
+from napsets.errors import FileFormatError, InvalidInputError, arrow
+from napsets.files.formats import METADATA_KEY, TableFile, open_table
+from napsets.files.npz_format import about_fault, npz_arrays
+from napsets.files.outputs import check_width, list_rows, plain_array, refuse_empty
 from napsets.files.places import reading, replacing
 
 COLUMNS = ("node", "label", "split", "probabilities")
@@ -193,7 +193,7 @@ class NodePredictions(Sealed):
         table = open_table("path", source, kind="npz" if source.suffix == ".npz" else "parquet")
         table.require("node", "probabilities")
         about = table.about()
-        columns = whole_columns(table, [name for name in COLUMNS if name in table.columns])
+        columns = _read_columns(table, [name for name in COLUMNS if name in table.columns])
         unknown = np.full(columns["node"].shape, -1)
         with reading(source, "path", folder=True):
             return cls(
@@ -210,6 +210,36 @@ class NodePredictions(Sealed):
 
 def _part(argument: str, name: str) -> str:
     return choose(argument, name, {part: part for part in SPLITS})
+
+
+def _read_columns(table: TableFile, columns: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    """Return whole columns as arrays, sealed: text as text, numbers as they are, lists of one length as rows."""
+    if table.format == "npz":  # which needs no PyArrow
+        with reading(table.path, table.name):
+            arrays = npz_arrays(table.name, table.path, columns)
+    else:
+        parts: dict[str, list[npt.NDArray[Any]]] = {column: [] for column in columns}
+        filled = 0
+        for batch in table.batches(columns):
+            for column, blocks in parts.items():
+                blocks.append(_plain_column(table, batch.column(column), column, filled))
+                if column == "probabilities":
+                    check_width(table, blocks[-1], blocks[0].shape[1])
+            filled += batch.num_rows
+        if not filled:
+            raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
+        arrays = {column: np.concatenate(blocks) for column, blocks in parts.items()}
+    return {column: sealed(array) for column, array in arrays.items()}
+
+
+def _plain_column(table: TableFile, values: Any, column: str, first: int) -> npt.NDArray[Any]:
+    if column == "probabilities":
+        return list_rows(table, values, column, first)
+    if arrow().types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    refuse_empty(table, column, values, first=first)
+    array = plain_array(values)
+    return array.astype(str) if array.dtype == object else array
 
 
 def _write_parquet(path: Path, arrays: Mapping[str, Any], text: str) -> None:

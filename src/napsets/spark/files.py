@@ -24,8 +24,8 @@ from napsets.errors import FileFormatError
 from napsets.files.formats import SIDECAR, open_table
 from napsets.files.ids import CANONICAL_INTEGER
 from napsets.files.outputs import LIST_COLUMN
-from napsets.files.prediction_file import describe_settings
 from napsets.files.reading import IdKind, LabelsAre
+from napsets.files.writers import describe_settings
 from napsets.graph import Direction
 from napsets.groups import GROUPS, ByGroup
 from napsets.levels import Nominal

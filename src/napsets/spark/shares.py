@@ -22,8 +22,7 @@ from pyspark import SparkFiles
 from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.files.prediction_columns import SETS, with_first_choices
-from napsets.files.prediction_file import CHUNK
-from napsets.files.writers import ROW_GROUP
+from napsets.files.writers import CHUNK, ROW_GROUP
 from napsets.graph import Graph
 from napsets.localisers import HopsLocal
 from napsets.methods import CalibrationData
