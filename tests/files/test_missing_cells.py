@@ -102,7 +102,7 @@ def test_a_probability_is_a_number(tmp_path, cell):
     (tmp_path / "p.csv").write_text(f"node,a,b\n1,0.5,0.5\n2,0.25,0.75\n3,{cell},0.5\n")
     message = {
         "": "no empty cell; the column a",
-        "nan": "row 2, node '3', sums to nan",
+        "nan": "row 2, node 3, sums to nan",
     }.get(cell, f"numbers in the column a; .*has the invalid value '{cell}' in row 2")
     with pytest.raises(FileFormatError, match=message):
         read_probabilities(tmp_path / "p.csv")

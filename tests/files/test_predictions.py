@@ -105,7 +105,7 @@ def test_parts_whose_rows_differ_in_length_are_refused(tmp_path):
     (tmp_path / "p").mkdir()
     for part, row in enumerate([[0.5, 0.5], [0.2, 0.3, 0.5]]):
         pa.parquet.write_table(pa.table({"node": [part], "probabilities": [row]}), tmp_path / f"p/{part}.parquet")
-    with pytest.raises(FileFormatError, match=r"the same number of entries in each row, 2; .* has a row of 3"):
+    with pytest.raises(FileFormatError, match=r"the same number of entries in each row, .* has 3, row 0 has 2"):
         NodePredictions.load(tmp_path / "p")
 
 

@@ -220,5 +220,5 @@ def test_other_files_are_no_sets(tmp_path):
     with pytest.raises(FileFormatError, match=r"`sets` must have the columns .* lacks size, threshold"):
         read_sets(path)
     (tmp_path / "x.csv").write_text(",".join(SETS.required) + "\n1,cat,1,0.5,3,3.0,0.1\n")
-    with pytest.raises(FileFormatError, match=r"a JSON array in each cell of its column labels; .* has 'cat'"):
+    with pytest.raises(FileFormatError, match=r"a JSON array in each cell of its column labels, .* has 'cat'"):
         read_sets(tmp_path / "x.csv")

@@ -96,6 +96,13 @@ def _sampler(name):
     return "shadow" if name.startswith("shadow") else "neighbours"
 
 
+def test_a_graph_that_is_one_batch_has_one_row_of_logits_per_node(tiny):
+    model, settings = model_and_settings("gcn", tiny, sampler="auto", batch_size=7)
+    features = FeatureTable(tiny.features)
+    sampled = sampled_logits(model, tiny.graph, features, settings, 0)
+    assert close(sampled, exact_logits(model, tiny.graph, features, settings))
+
+
 def test_sampled_logits_follow_the_seed(tiny):
     model, settings = model_and_settings("graphsage-mean", tiny, fanouts=(2, 2))
     features = FeatureTable(tiny.features)

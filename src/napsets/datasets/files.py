@@ -27,7 +27,7 @@ from napsets.files import places
 from napsets.files.formats import TableFile, open_table
 from napsets.files.ids import NodeIds, id_column, joined_ids
 from napsets.files.inputs import read_edges
-from napsets.files.labels import class_indices, read_label_rows
+from napsets.files.labels import class_indices, column_texts, read_label_rows
 from napsets.files.outputs import feature_columns, read_rows, read_sparse
 from napsets.files.reading import IdKind, Reading
 from napsets.graph import Graph
@@ -122,8 +122,8 @@ def _read_labels(
     values[rows.places] = known
     if "split" not in rows.more:
         return values, class_names, None
-    words = [_words(rows.table, column) for column in rows.more["split"]]
-    return values, class_names, _split_of(rows.table, rows.places, np.concatenate([np.empty(0, dtype=str), *words]))
+    words = np.array(column_texts(rows.table, rows.more["split"], "split").fill_null("").to_pylist(), dtype=str)
+    return values, class_names, _split_of(rows.table, rows.places, words)
 
 
 def _numbered(
@@ -142,16 +142,6 @@ def _numbered(
             f"otherwise."
         )
     return indices[codes], None
-
-
-def _words(table: TableFile, column: Any) -> npt.NDArray[np.str_]:
-    pa = arrow()
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_null(column.type)):
-        raise FileFormatError(f"{table.path} must have words in its column split; it is {column.type}")
-    words = column.cast(pa.large_string()).fill_null("").to_numpy(zero_copy_only=False)
-    return np.asarray(words, dtype=str)
 
 
 def _split_of(table: TableFile, rows: IntArray, words: npt.NDArray[np.str_]) -> list[IntArray]:

@@ -9,7 +9,7 @@ them there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -56,11 +56,6 @@ class NodeIds:
 
     def __len__(self) -> int:
         return len(self.values)
-
-    @property
-    def kind(self) -> Literal["integer", "string"]:
-        """What the ids are."""
-        return "string" if self.is_string else "integer"
 
     @property
     def output_type(self) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,7 +93,7 @@ def read_label_rows(
     places, columns = read_node_rows(table, nodes, "label", *others, notes=notes)
     labels = columns.pop("label")
     named = table.typed and not all(types.is_integer(part.type) or types.is_floating(part.type) for part in labels)
-    return LabelRows(table, places, _texts(table, labels), named, columns)
+    return LabelRows(table, places, column_texts(table, labels, "label"), named, columns)
 
 
 def read_targets(
@@ -154,40 +154,40 @@ def read_groups(path: PathLike, nodes: NodeIds, reading: Reading = PLAIN) -> npt
     places, columns = read_node_rows(table, nodes, "group")
     if not places.size:
         raise FileFormatError(f"`groups` must have at least one row; {table.path} has none")
-    names = np.array(_texts(table, columns["group"]).fill_null("").to_pylist(), dtype=np.str_)
+    names = np.array(column_texts(table, columns["group"], "group").fill_null("").to_pylist(), dtype=np.str_)
     groups = np.zeros(len(nodes), dtype=names.dtype)
     groups[places[places >= 0]] = names[places >= 0]
     return groups
 
 
-def _texts(table: TableFile, parts: list[Any]) -> Any:
-    """Return a column of names or numbers as one array of text, null where a cell is empty."""
+def column_texts(table: TableFile, parts: list[Any], column: str) -> Any:
+    """Return a column of names or numbers as one array of text, null where there is none."""
     pa = arrow()
-    texts = [_label_texts(table, part) for part in parts]
+    texts = [_texts(table, part, column) for part in parts]
     return pa.chunked_array(texts, type=pa.large_string()).combine_chunks()
 
 
-def _label_texts(table: TableFile, column: Any) -> Any:
-    """Return labels as text, null where there is none: an empty cell, or NaN in a column of numbers."""
+def _texts(table: TableFile, values: Any, column: str) -> Any:
+    """Return names or numbers as text, null where there is none: an empty cell, or NaN in a column of numbers."""
     pa = arrow()
     pc = pa.compute
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_float16(column.type):
-        column = column.cast(pa.float32())
-    if pa.types.is_floating(column.type):
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_float16(values.type):
+        values = values.cast(pa.float32())
+    if pa.types.is_floating(values.type):
         # What pandas makes of integers with gaps: a number is written as it would be in a column of integers.
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-        whole = pc.and_(pc.equal(column, pc.floor(column)), pc.less(pc.abs(column), 2.0**53))
-        integers = pc.if_else(whole, column, pa.scalar(0.0, column.type)).cast(pa.int64())
-        column = pc.if_else(whole, integers.cast(pa.large_string()), column.cast(pa.large_string()))
-    if pa.types.is_null(column.type) or pa.types.is_integer(column.type) or pa.types.is_boolean(column.type):
-        column = column.cast(pa.large_string())
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+        whole = pc.and_(pc.equal(values, pc.floor(values)), pc.less(pc.abs(values), 2.0**53))
+        integers = pc.if_else(whole, values, pa.scalar(0.0, values.type)).cast(pa.int64())
+        values = pc.if_else(whole, integers.cast(pa.large_string()), values.cast(pa.large_string()))
+    if pa.types.is_null(values.type) or pa.types.is_integer(values.type) or pa.types.is_boolean(values.type):
+        values = values.cast(pa.large_string())
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         raise FileFormatError(
-            f"`labels` must be class names or class numbers; the column label of {table.path} is {column.type}"
+            f"`{table.name}` must hold names or numbers in its column {column}; in {table.path} it is {values.type}"
         )
-    return column.cast(pa.large_string())
+    return values.cast(pa.large_string())
 
 
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0*")
@@ -217,6 +217,13 @@ class ClassNames:
         plain = _plain(text)
         inside = len(plain) <= len(str(len(self))) and re.fullmatch("0|[1-9][0-9]*", plain) and int(plain) < len(self)
         return int(plain) if inside else -1
+
+    def strangers(self, texts: Sequence[str], labels_are: LabelsAre) -> list[str]:
+        """Return the texts that are no class, by name or by number as far as labels may be those."""
+        return [text for text in texts if all(find(text) < 0 for find in self._finders(labels_are))]
+
+    def _finders(self, labels_are: LabelsAre) -> Sequence[Callable[[str], int]]:
+        return {"names": [self.named], "indices": [self.numbered]}.get(labels_are, [self.named, self.numbered])
 
     def is_missing(self, text: str) -> bool:
         """Whether a text stands for no label: nothing, or −1 where no class is called so."""
@@ -254,13 +261,11 @@ def _without_strangers(
     table: TableFile, known: Sequence[str], classes: ClassNames, labels_are: LabelsAre, notes: list[str] | None
 ) -> list[str]:
     """Return the labels that are classes, by name or by number as far as that may be; say which others there are."""
-    finders = {"names": (classes.named,), "indices": (classes.numbered,)}
-    find = finders.get(labels_are, (classes.named, classes.numbered))
-    strangers = [text for text in known if all(by(text) < 0 for by in find)]
+    strangers = classes.strangers(known, labels_are)
     if strangers and notes is not None:
         notes.append(f"left out: rows of {table.path} with labels that are not classes: {listed(strangers)}")
     if labels_are == "auto" and any(classes.named(text) >= 0 for text in known):
-        strangers = [text for text in known if classes.named(text) < 0]  # numbers among names are not a class here
+        strangers = classes.strangers(known, "names")  # numbers among names are not a class here
     return [text for text in known if text not in set(strangers)]
 
 
@@ -290,26 +295,16 @@ def _distinct_classes(table: TableFile, distinct: Sequence[str]) -> list[str]:
 
 def _rule(
     table: TableFile, known: Sequence[str], classes: ClassNames, labels_are: LabelsAre, notes: list[str] | None
-) -> Any:
+) -> Callable[[str], int]:
     """Return the function that finds a label's class, or refuse labels that are ambiguous or not a class."""
-    nameless = [text for text in known if classes.named(text) < 0]
-    numberless = [text for text in known if classes.numbered(text) < 0]
+    nameless, numberless = classes.strangers(known, "names"), classes.strangers(known, "indices")
     if labels_are != "indices" and not nameless:
         return classes.named
-    if labels_are == "names":
-        other = "" if numberless else "indices"
-        raise FileFormatError(_strange(table, nameless, classes, ["names"], other))
-    if labels_are == "indices":
-        if numberless:
-            other = "" if nameless else "names"
-            raise FileFormatError(_strange(table, numberless, classes, ["numbers"], other))
-        return classes.numbered
-    strange = [text for text in nameless if text in set(numberless)]
-    if strange:
-        raise FileFormatError(_strange(table, strange, classes, ["names", "numbers"], ""))
-    if len(nameless) < len(known):
+    if classes.strangers(known, labels_are):
+        raise FileFormatError(_strange(table, known, classes, labels_are))
+    if labels_are == "auto" and len(nameless) < len(known):
         raise FileFormatError(_mixed(table, known, nameless, numberless))
-    if notes is not None:
+    if labels_are == "auto" and notes is not None:
         first = ", ".join(f"{y} is {name!r}" for y, name in enumerate(classes.names[:3]))
         notes.append(
             f"the labels of {table.path} are not names of classes and were read as class numbers from 0 ({first}"
@@ -330,28 +325,24 @@ def _mixed(table: TableFile, known: Sequence[str], nameless: Sequence[str], numb
     )
 
 
-def _strange(table: TableFile, strange: Sequence[str], classes: ClassNames, wanted: Sequence[str], other: str) -> str:
-    """Say which labels are not what they should be; `other` is what `labels_are` could be instead, if anything."""
-    kinds = {
-        "names": f"class names ({listed(classes.names)})",
-        "numbers": f"class numbers from 0 to {len(classes) - 1}",
-    }
-    finders = {"names": classes.named, "numbers": classes.numbered}
-    spaced = [
-        text for text in strange if text != text.strip() and any(finders[kind](text.strip()) >= 0 for kind in wanted)
-    ]
-    if other:
+def _strange(table: TableFile, known: Sequence[str], classes: ClassNames, labels_are: LabelsAre) -> str:
+    """Say which labels are not what they should be, and what may be meant."""
+    strange = classes.strangers(known, labels_are)
+    spaced = [text for text in strange if text != text.strip() and not classes.strangers([text.strip()], labels_are)]
+    other: LabelsAre = "indices" if labels_are == "names" else "names"
+    if labels_are != "auto" and not classes.strangers(known, other):
         what = "names of classes" if other == "names" else "numbers of classes"
         way = f'All labels are {what}: say so with --labels-are {other} (in Python: labels_are="{other}").'
-    elif spaced:
-        way = f"Remove the spaces around them: {spaced[0]!r} should be {spaced[0].strip()!r}."
-    elif "names" in wanted:
-        way = "Name the columns of `probabilities` as the labels are named."
     else:
-        way = "Count the classes from 0, in the order of the columns of `probabilities`."
-    if not other and table.name == "labels":
-        way += " If they stand for unknown labels, add --skip-unknown, which leaves these nodes out."
-    allowed = " or ".join(kinds[kind] for kind in wanted)
+        way = "Name the columns of `probabilities` as the labels are named."
+        if spaced:
+            way = f"Remove the spaces around them: {spaced[0]!r} should be {spaced[0].strip()!r}."
+        elif labels_are == "indices":
+            way = "Count the classes from 0, in the order of the columns of `probabilities`."
+        if table.name == "labels":
+            way += " If they stand for unknown labels, add --skip-unknown, which leaves these nodes out."
+    names, numbers = f"class names ({listed(classes.names)})", f"class numbers from 0 to {len(classes) - 1}"
+    allowed = {"names": names, "indices": numbers}.get(labels_are, f"{names} or {numbers}")
     others = f"{len(strange)} other{'s' * (len(strange) != 1)}"
     return f"`{table.name}` must be {allowed}; {table.path} has {others}: {listed(strange)}. {way}"
 

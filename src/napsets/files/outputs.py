@@ -31,9 +31,6 @@ _ROUNDING = 0.005 + 1e-6
 #: The scores whose columns a file of numbers may have, the more telling first.
 _SCORES = (CQR(), NormalisedResidual(), AbsoluteResidual())
 
-#: What `scipy.sparse.save_npz` calls the parts of compressed sparse rows.
-_SPARSE = {"indptr", "indices", "data", "shape", "format"}
-
 Block = npt.NDArray[Any]
 
 
@@ -63,18 +60,18 @@ def read_rows(table: TableFile, columns: Sequence[str], ids_of: Callable[[Any], 
     filled = 0
     for batch in table.batches(["node", *columns]):
         ids.append(ids_of(batch))
-        blocks.append(_number_rows(table, batch, columns, filled))
-        check_width(table, blocks[-1], blocks[0].shape[1])
+        width = blocks[0].shape[1] if blocks else None
+        blocks.append(_number_rows(table, batch, columns, filled, width))
         filled += batch.num_rows
     if not blocks:
         raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
     return ids, np.concatenate(blocks)
 
 
-def _number_rows(table: TableFile, batch: Any, columns: Sequence[str], first: int) -> Block:
+def _number_rows(table: TableFile, batch: Any, columns: Sequence[str], first: int, width: int | None) -> Block:
     """Return a batch's rows of numbers; `first` is the row of the file that the batch begins with."""
     if list(columns) in ([LIST_COLUMN], [FEATURES]):
-        return list_rows(table, batch.column(columns[0]), columns[0], first)
+        return list_rows(table, batch.column(columns[0]), columns[0], first, width)
     narrow = all(arrow().types.is_float32(batch.column(name).type) for name in columns)
     block = np.empty((batch.num_rows, len(columns)), dtype=np.float32 if narrow else np.float64)
     for i, name in enumerate(columns):
@@ -82,8 +79,8 @@ def _number_rows(table: TableFile, batch: Any, columns: Sequence[str], first: in
     return block
 
 
-def list_rows(table: TableFile, lists: Any, column: str, first: int) -> Block:
-    """Turn lists of one length into rows, without one Python object per row."""
+def list_rows(table: TableFile, lists: Any, column: str, first: int, width: int | None = None) -> Block:
+    """Turn lists of one length, which is `width` where rows came before, into rows, without a Python object per row."""
     types = arrow().types
     if not (types.is_list(lists.type) or types.is_large_list(lists.type) or types.is_fixed_size_list(lists.type)):
         raise FileFormatError(
@@ -91,13 +88,13 @@ def list_rows(table: TableFile, lists: Any, column: str, first: int) -> Block:
             f"column is {lists.type}. Write one column per number in addition to node, or lists in Parquet or npz."
         )
     values = number_column(table, lists.flatten(), column, first)
-    lengths = arrow().compute.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
-    size = int(lengths[0]) if len(lengths) else 0
+    lengths = plain_array(arrow().compute.list_value_length(lists).fill_null(0))
+    size = width or int(lengths[0])
     if size == 0 or (lengths != size).any():
         row = int((lengths != size).argmax())
         raise FileFormatError(
             f"`{table.name}` must have the same number of entries in each row, at least one; row {first + row} of "
-            f"{table.path} has {lengths[row]}, row {first} has {size}"
+            f"{table.path} has {lengths[row]}, row 0 has {size}"
         )
     dtype = np.float32 if values.dtype == np.float32 else np.float64
     return values.astype(dtype, copy=False).reshape(-1, size)
@@ -140,15 +137,6 @@ def plain_array(values: Any) -> Block:
     """Return an Arrow array as one of NumPy."""
     array: Block = values.to_numpy(zero_copy_only=False)
     return array
-
-
-def check_width(table: TableFile, block: Block, width: int) -> None:
-    """Refuse rows that are longer or shorter than those before them."""
-    if block.shape[1] != width:
-        raise FileFormatError(
-            f"`{table.name}` must have the same number of entries in each row, {width}; {table.path} has a row of "
-            f"{block.shape[1]}"
-        )
 
 
 # -- probabilities -----------------------------------------------------------------------------------------------------
@@ -357,23 +345,14 @@ def read_features(path: str | os.PathLike[str], nodes: NodeIds, reading: Reading
 
 
 def read_sparse(path: str | os.PathLike[str]) -> Any:
-    """Return the rows of features that SciPy wrote, or None where the file is another one."""
-    with places.reading(path, "features") as source, np.load(source, allow_pickle=False) as archive:
-        if not set(archive.files) >= _SPARSE:
-            return None
-        parts = {name: archive[name] for name in _SPARSE}
-    if parts["format"].item() not in (b"csr", "csr"):
-        raise FileFormatError(
-            f"`features` must be compressed sparse rows (csr); {os.fspath(path)} holds {parts['format'].item()!r}"
-        )
-    from scipy.sparse import csr_array
+    """Return as compressed rows what ``scipy.sparse.save_npz`` wrote, or None where the file is another one."""
+    with places.reading(path, "features") as source:
+        with np.load(source, allow_pickle=False) as archive:
+            if not {"format", "shape", "data"} <= set(archive.files):
+                return None
+        from scipy.sparse import csr_array, load_npz
 
-    try:
-        height, width = (int(n) for n in parts["shape"])
-        rows = csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=(height, width))
-        rows.check_format(full_check=True)
-    except (ValueError, TypeError, IndexError) as error:
-        raise FileFormatError(
-            f"`features` must be compressed sparse rows; {os.fspath(path)} is not: {error}"
-        ) from error
-    return rows
+        matrix = load_npz(source)
+        if hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)
+        return csr_array(matrix)

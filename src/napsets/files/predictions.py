@@ -33,7 +33,7 @@ from napsets.checks.values import check_names, check_path, check_settings, choos
 from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files.formats import METADATA_KEY, TableFile, open_table
 from napsets.files.npz_format import about_fault, npz_arrays
-from napsets.files.outputs import check_width, list_rows, plain_array, refuse_empty
+from napsets.files.outputs import list_rows, plain_array, refuse_empty
 from napsets.files.places import reading, replacing
 
 COLUMNS = ("node", "label", "split", "probabilities")
@@ -222,9 +222,11 @@ def _read_columns(table: TableFile, columns: Sequence[str]) -> dict[str, npt.NDA
         filled = 0
         for batch in table.batches(columns):
             for column, blocks in parts.items():
-                blocks.append(_plain_column(table, batch.column(column), column, filled))
+                values = batch.column(column)
                 if column == "probabilities":
-                    check_width(table, blocks[-1], blocks[0].shape[1])
+                    blocks.append(list_rows(table, values, column, filled, blocks[0].shape[1] if blocks else None))
+                else:
+                    blocks.append(_plain_column(table, values, column, filled))
             filled += batch.num_rows
         if not filled:
             raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
@@ -233,8 +235,6 @@ def _read_columns(table: TableFile, columns: Sequence[str]) -> dict[str, npt.NDA
 
 
 def _plain_column(table: TableFile, values: Any, column: str, first: int) -> npt.NDArray[Any]:
-    if column == "probabilities":
-        return list_rows(table, values, column, first)
     if arrow().types.is_dictionary(values.type):
         values = values.dictionary_decode()
     refuse_empty(table, column, values, first=first)

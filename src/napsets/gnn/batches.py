@@ -5,11 +5,11 @@ Samplers work on our CSR in compiled code, each batch with a key of its own.
 
 from __future__ import annotations
 
-import queue
-import threading
 import warnings
+from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -18,11 +18,15 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from napsets.checks.arguments import IntArray
 from napsets.gnn.models import Settings, Stack
 from napsets.graph import Graph
 from napsets.kernels.sampling import dense_rows, neighbours, shadow, with_self_loops
 
 Item = TypeVar("Item")
+
+#: Training graphs up to this size are taken whole where the settings leave the choice.
+FULL_BATCH_NODES, FULL_BATCH_EDGES = 20_000, 1_000_000
 
 
 def csr_tensor(
@@ -122,38 +126,18 @@ class Batch:
 def prefetch(make: Callable[[int], Item], count: int, ahead: int = 2) -> Iterator[Item]:
     """Yield ``make(0), make(1), …`` in order, made by a background thread up to `ahead` items early.
 
-    An exception in the thread is raised here; leaving the loop early stops the thread.
+    An exception in the thread is raised here; leaving the loop early leaves out what was not begun.
     """
-    ready: queue.Queue[tuple[bool, Any]] = queue.Queue(maxsize=ahead)
-    stopped = threading.Event()
-
-    def offer(item: tuple[bool, Any]) -> bool:
-        """Wait for room in the queue, but not for longer than anyone listens."""
-        while not stopped.is_set():
-            with suppress(queue.Full):
-                ready.put(item, timeout=0.1)
-                return True
-        return False
-
-    def work() -> None:
-        try:
-            for i in range(count):
-                if stopped.is_set() or not offer((True, make(i))):
-                    return
-        except BaseException as error:  # handed to the thread that waits for the item
-            offer((False, error))
-
-    worker = threading.Thread(target=work, name="napsets-sampler", daemon=True)
-    worker.start()
+    pool = ThreadPoolExecutor(1, "napsets-sampler")
     try:
-        for _ in range(count):
-            good, item = ready.get()
-            if not good:
-                raise item
+        ready = deque(pool.submit(make, i) for i in range(min(ahead, count)))
+        for i in range(count):
+            item = ready.popleft().result()
+            if i + ahead < count:
+                ready.append(pool.submit(make, i + ahead))
             yield item
     finally:
-        stopped.set()
-        worker.join()
+        pool.shutdown(cancel_futures=True)
 
 
 def chunks(nodes: npt.NDArray[np.int64], size: int) -> list[npt.NDArray[np.int64]]:
@@ -164,20 +148,14 @@ def chunks(nodes: npt.NDArray[np.int64], size: int) -> list[npt.NDArray[np.int64
     return np.array_split(nodes, max(-(-nodes.size // size), 1))
 
 
-IntArray = npt.NDArray[np.int64]
-
-#: Training graphs up to this size are taken whole where the settings leave the choice.
-FULL_BATCH_NODES, FULL_BATCH_EDGES = 20_000, 1_000_000
-
-
 def batch_key(*words: int) -> int:
     """Mix seed, epoch, number of the batch and the like into one 63-bit key."""
     return int(np.random.SeedSequence([word & (2**63 - 1) for word in words]).generate_state(1, np.uint64)[0] >> 1)
 
 
 @dataclass(eq=False)
-class _OnGraph:
-    """What the samplers share: graph, features, weighting, and a scratch array per node."""
+class Sampler(ABC):
+    """What turns seeds and a key into a batch whose first local nodes are the seeds, the same one for the same key."""
 
     graph: Graph
     features: FeatureTable
@@ -187,6 +165,18 @@ class _OnGraph:
     def __post_init__(self) -> None:
         self.in_place = self.in_place and not self.features.sparse
         self.scratch = np.full(self.graph.num_nodes, -1, dtype=np.int64)
+
+    @abstractmethod
+    def sample(self, seeds: IntArray, key: int) -> Batch:
+        """Sample one batch."""
+
+    def seeds(self, nodes: IntArray, size: int) -> list[IntArray]:
+        """Cut nodes into the seeds of batches of about this size."""
+        return chunks(nodes, size)
+
+    def batches(self, seeds: Sequence[IntArray], *words: int) -> Iterator[Batch]:
+        """Give the batches of some seeds, drawn ahead; the words are what their keys have in common."""
+        return prefetch(lambda i: self.sample(seeds[i], batch_key(*words, i)), len(seeds))
 
     def _batch(
         self,
@@ -208,7 +198,7 @@ class _OnGraph:
 
 
 @dataclass(eq=False)
-class NeighbourSampler(_OnGraph):
+class NeighbourSampler(Sampler):
     """Up to ``fanouts[0]`` neighbours of each seed, then ``fanouts[1]`` of each of those, …; −1 takes all."""
 
     fanouts: tuple[int, ...]
@@ -223,7 +213,7 @@ class NeighbourSampler(_OnGraph):
 
 
 @dataclass(eq=False)
-class ShadowSampler(_OnGraph):
+class ShadowSampler(Sampler):
     """One ego-net per seed: the subgraph induced on up to `fanout` sampled neighbours of each node, `depth` deep."""
 
     depth: int
@@ -241,7 +231,7 @@ class ShadowSampler(_OnGraph):
 
 
 @dataclass(eq=False)
-class FullSampler(_OnGraph):
+class FullSampler(Sampler):
     """Always the whole graph, whose nodes are all seeds; made once and given again and again."""
 
     layers: int
@@ -252,13 +242,13 @@ class FullSampler(_OnGraph):
         sizes = np.full(self.layers + 1, graph.num_nodes)
         self.batch = self._batch(nodes, nodes, graph.indptr, graph.indices, sizes, graph.degrees)
 
+    def seeds(self, nodes: IntArray, size: int) -> list[IntArray]:
+        """Return all nodes, which are one batch."""
+        return [nodes]
+
     def sample(self, seeds: IntArray, key: int) -> Batch:
         """Return the one batch there is."""
         return self.batch
-
-
-#: What turns seeds and a key into a batch whose first local nodes are the seeds, the same one for the same key.
-Sampler = NeighbourSampler | ShadowSampler | FullSampler
 
 
 def make_sampler(model: object, graph: Graph, features: FeatureTable, settings: Settings) -> Sampler:

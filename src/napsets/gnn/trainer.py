@@ -28,16 +28,7 @@ from napsets.checks.values import check_list
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.places import reading, replacing
-from napsets.gnn.batches import (
-    FeatureTable,
-    FullSampler,
-    ShadowSampler,
-    batch_key,
-    chunks,
-    graph_tensor,
-    make_sampler,
-    prefetch,
-)
+from napsets.gnn.batches import Batch, FeatureTable, ShadowSampler, batch_key, graph_tensor, make_sampler
 from napsets.gnn.models import GCN, SageMean, Settings, Stack
 from napsets.graph import Graph
 
@@ -64,15 +55,19 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             module.training = training
 
 
+def all_logits(model: nn.Module, graph: Graph, features: FeatureTable, settings: Settings, seed: int) -> Tensor:
+    """Return the logits of all nodes, exact or sampled as the settings say."""
+    if settings.inference == "sampled":
+        return sampled_logits(model, graph, features, settings, seed)
+    return exact_logits(model, graph, features, settings)
+
+
 def sampled_logits(model: nn.Module, graph: Graph, features: FeatureTable, settings: Settings, seed: int) -> Tensor:
     """Return logits from one sample of each node's neighbourhood, as the paper's released code did."""
     sampler = make_sampler(model, graph, features, settings)
-    batches = chunks(np.arange(graph.num_nodes), settings.batch_size)
-    if settings.sampler == "full":
-        batches = [np.arange(graph.num_nodes)]
     with evaluating(model):
-        drawn = prefetch(lambda i: sampler.sample(batches[i], batch_key(seed, 2, i)), len(batches))
-        return torch.cat([batch.logits(model) for batch in drawn])
+        seeds = sampler.seeds(np.arange(graph.num_nodes), settings.batch_size)
+        return torch.cat([batch.logits(model) for batch in sampler.batches(seeds, seed, 2)])
 
 
 def exact_logits(model: nn.Module, graph: Graph, features: FeatureTable, settings: Settings) -> Tensor:
@@ -122,9 +117,8 @@ def _whole_egos(model: nn.Module, graph: Graph, features: FeatureTable, settings
     layers = None if stack is None else stack.num_layers
     in_place = isinstance(model, (GCN, SageMean))
     sampler = ShadowSampler(graph, features, weighting, in_place, settings.depth, -1, layers)
-    batches = chunks(np.arange(graph.num_nodes), 64 if in_place else 16)
-    drawn = prefetch(lambda i: sampler.sample(batches[i], 0), len(batches))
-    return torch.cat([batch.logits(model) for batch in drawn])
+    seeds = sampler.seeds(np.arange(graph.num_nodes), 64 if in_place else 16)
+    return torch.cat([batch.logits(model) for batch in sampler.batches(seeds)])
 
 
 def _transformed(model: GCN, features: FeatureTable) -> tuple[GCN, FeatureTable]:
@@ -140,6 +134,7 @@ class LabelGoal:
     """The labels of nodes: cross entropy, and accuracy."""
 
     dataset: NodeDataset
+    quantiles: tuple[float, ...] = ()
     merit_name: str = "validation_accuracy"  #: what the merit is called in the record of epochs
 
     def width(self) -> int:
@@ -280,8 +275,6 @@ class Trainer:
                 self.optimiser, mode="max", factor=0.5, patience=settings.plateau_patience
             )
         self.sampler = make_sampler(self.model, self.train.graph, self.train.features, settings)
-        self.full = isinstance(self.sampler, FullSampler)
-        self.batches_per_epoch = 1 if self.full else len(chunks(self.train.scored, settings.batch_size))
 
     @property
     def finished(self) -> bool:
@@ -294,27 +287,21 @@ class Trainer:
         """Go once through the training nodes, looking at validation accuracy as often as the settings say."""
         torch.manual_seed(batch_key(self.seed, 1, self.epoch))
         order = np.random.default_rng([self.seed, 1, self.epoch]).permutation(self.train.scored)
-        batches = [order] if self.full else chunks(order, self.settings.batch_size)
-        looks = _evenly(len(batches), self.settings.validations_per_epoch)
-        losses, accuracy = [], float("nan")
-
-        def draw(i: int) -> Any:
-            return self.sampler.sample(batches[i], batch_key(self.seed, 0, self.epoch, i))
-
-        # The whole graph is one ready batch: there is nothing to draw ahead.
-        drawn = map(draw, range(len(batches))) if self.full else prefetch(draw, len(batches))
-        for i, batch in enumerate(drawn):
+        seeds = self.sampler.seeds(order, self.settings.batch_size)
+        looks = _evenly(len(seeds), self.settings.validations_per_epoch)
+        losses, merit = [], float("nan")
+        for i, batch in enumerate(self.sampler.batches(seeds, self.seed, 0, self.epoch)):
             losses.append(self._step(batch))
             if i in looks:
-                accuracy = self.validate()
+                merit = self.validate()
             if progress is not None:
-                progress(self.epoch * len(batches) + i + 1, self.settings.epochs * self.batches_per_epoch)
+                progress(self.epoch * len(seeds) + i + 1, self.settings.epochs * len(seeds))
         if self.plateau is not None:
-            self.plateau.step(accuracy)
-        self.history.append({"loss": float(np.mean(losses)), self.goal.merit_name: accuracy})
+            self.plateau.step(merit)
+        self.history.append({"loss": float(np.mean(losses)), self.goal.merit_name: merit})
         self.epoch += 1
 
-    def _step(self, batch: Any) -> float:
+    def _step(self, batch: Batch) -> float:
         self.model.train()
         self.optimiser.zero_grad(set_to_none=True)
         seeds = torch.from_numpy(batch.seeds)
@@ -325,20 +312,15 @@ class Trainer:
 
     def validate(self) -> float:
         """Measure merit on the validation nodes (accuracy, for labels) and keep the weights if they are the best."""
-        view = self.validation
-        if view.scored.size == 0:  # nothing to stop on: the last weights are kept
-            accuracy = float(self.epoch)
-        else:
-            if self.settings.inference == "sampled":
-                logits = sampled_logits(self.model, view.graph, view.features, self.settings, self.seed)
-            else:
-                logits = exact_logits(self.model, view.graph, view.features, self.settings)
+        view, merit = self.validation, float(self.epoch)  # without nodes to look at, the last weights are kept
+        if view.scored.size:
+            logits = all_logits(self.model, view.graph, view.features, self.settings, self.seed)
             scored = torch.from_numpy(view.scored)
-            accuracy = self.goal.merit(logits[scored], view.labels[scored])
-        if accuracy > self.best_accuracy:
-            self.best_accuracy, self.best_epoch = accuracy, self.epoch
+            merit = self.goal.merit(logits[scored], view.labels[scored])
+        if merit > self.best_accuracy:
+            self.best_accuracy, self.best_epoch = merit, self.epoch
             self.best_weights = copy.deepcopy(self.model.state_dict())
-        return accuracy if view.scored.size else float("nan")
+        return merit if view.scored.size else float("nan")
 
     def state(self) -> dict[str, Any]:
         """Return all that a later process needs to go on."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -24,11 +24,10 @@ from napsets.gnn.trainer import (
     NodeView,
     QuantileGoal,
     Trainer,
-    exact_logits,
+    all_logits,
     fingerprint,
     load_checkpoint,
     make_goal,
-    sampled_logits,
     save_checkpoint,
 )
 
@@ -193,11 +192,10 @@ def fit(
         _run(trainer, dataset, name, checkpoint, progress)
     module.load_state_dict(trainer.best_weights)
     module.eval()
-    accuracy = trainer.best_accuracy if dataset.validation.size else float("nan")
-    if isinstance(goal, QuantileGoal):
-        nothing = float("nan")
-        return TrainedModel(module, name, settings, seed, trainer.best_epoch, nothing, trainer.history, goal.quantiles)
-    return TrainedModel(module, name, settings, seed, trainer.best_epoch, accuracy, trainer.history)
+    is_accuracy = dataset.validation.size and not goal.quantiles
+    accuracy = trainer.best_accuracy if is_accuracy else float("nan")
+    best = trainer.best_epoch
+    return TrainedModel(module, name, settings, seed, best, accuracy, trainer.history, goal.quantiles)
 
 
 def _prepare(
@@ -224,7 +222,7 @@ def _run(
     mark = ""
     if checkpoint is not None:
         about: dict[str, Any] = {"model": name, "seed": trainer.seed, "settings": trainer.settings.as_dict()}
-        if isinstance(trainer.goal, QuantileGoal):
+        if trainer.goal.quantiles:
             about["quantiles"] = list(trainer.goal.quantiles)
         weights = [value.numpy() for value in trainer.model.state_dict().values()]
         views = (trainer.train, trainer.validation)
@@ -261,17 +259,12 @@ def predict(
     threads : int, optional
         As in `fit`.
     """
-    settings = trained.settings
-    kind = choose("inference", inference or settings.inference, {"exact": "exact", "sampled": "sampled"})
+    settings = replace(trained.settings, inference=inference or trained.settings.inference)
     features = FeatureTable(dataset.features)
     with torch_threads(threads):
-        if kind == "sampled":
-            logits = sampled_logits(trained.module, dataset.graph, features, settings, trained.seed)
-        else:
-            logits = exact_logits(trained.module, dataset.graph, features, settings)
+        logits = all_logits(trained.module, dataset.graph, features, settings, trained.seed)
     about = {
         **settings.as_dict(),
-        "inference": kind,
         "seed": trained.seed,
         "best_epoch": trained.best_epoch,
         "validation_accuracy": trained.validation_accuracy,
