@@ -6,14 +6,12 @@ import os
 import shlex
 import subprocess
 import sys
-from typing import Annotated
 
 import pytest
 from typer.main import get_command
 
 from napsets import __version__
 from napsets.cli import main, make_app
-from napsets.cli._command import as_written
 
 COMMANDS = get_command(make_app()).commands
 
@@ -150,14 +148,6 @@ def test_a_run_loads_the_command_that_it_names_and_no_other(monkeypatch):
         monkeypatch.setattr("sys.argv", ["napsets", *line.split()])
         main()
     assert loaded == [["predict"], *[list(COMMANDS)] * 5]
-
-
-def test_an_option_keeps_its_help_where_python_hides_it_in_an_optional():
-    """Python 3.10 does so to what has None for a default, and Typer then sees no option in it."""
-    written = Annotated[int | None, "what Typer reads"]
-    assert as_written(written | None) == written
-    assert as_written(written) == written
-    assert as_written(int | None) == int | None
 
 
 def test_a_command_that_needs_no_option_runs_without_one(run, monkeypatch):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
-from napsets.cli._terminal import listen, wind_down
+from napsets.cli._terminal import listen, prepare_streams, printing, report_error
 from napsets.errors import MissingDependencyError
 
 __all__ = ["main", "make_app", "run_app"]
@@ -80,16 +80,9 @@ def _needed(arguments: Sequence[str]) -> Sequence[str]:
 
 def run_app(app: Any, name: str) -> None:
     """Run an application of commands in this process, which ends with it."""
-    from napsets.cli._terminal import PrintingError, flush, prepare_streams, report_error
-
-    listen()
     prepare_streams()
     try:
-        try:
+        with printing():
             app(prog_name=name)
-        finally:
-            flush()
-            wind_down()
-    except OSError as error:  # what help and version print, which no command does
-        failure = error if isinstance(error, BrokenPipeError) else PrintingError(error.errno, error.strerror)
-        sys.exit(report_error("", failure))
+    except Exception as error:  # while options were read, or help was printed
+        sys.exit(report_error(error, debug="--debug" in sys.argv))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
-from enum import Enum
 from typing import Any
 
 from napsets.checks.text import percent
@@ -90,15 +89,11 @@ def command_with(context: Any, **changes: Any) -> str:
     for parameter in context.command.params:
         if parameter.name in _LEFT_OUT:
             continue
-        value = _plain(changes.get(parameter.name, context.params.get(parameter.name)))
-        if value is None or (value == _plain(parameter.default) and parameter.name not in changes):
+        value = changes.get(parameter.name, context.params.get(parameter.name))
+        if value is None or (value == parameter.default and parameter.name not in changes):
             continue
         if getattr(parameter, "is_flag", False):
             words.append((parameter.opts if value else parameter.secondary_opts)[0])
         else:
             words += [parameter.opts[0], shlex.quote(str(value))]
     return " ".join(words)
-
-
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Enum) else value

@@ -16,26 +16,24 @@ name. Paths start from the folder of the file.
 from __future__ import annotations
 
 import difflib
-import functools
 import inspect
 import logging
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, fields, is_dataclass
-from enum import Enum
+from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from napsets.checks.text import visible
 from napsets.cli._options import FILES_PANEL, Only
 from napsets.cli._output import STANDARD, Output, check_standard_output, inputs_of, standard_streams
-from napsets.cli._terminal import Interrupted, at_work, report_error, stopped
+from napsets.cli._terminal import at_work, report_error
 from napsets.errors import NapsetsWarning
 from napsets.files.places import discard_drafts, recording
 from napsets.version import __version__
@@ -101,44 +99,39 @@ def _refuse_unknown(path: Path, key: str, known: Iterable[str], *, what: str = "
     raise typer.BadParameter(f"{path} has an unknown {what} {where}{key!r}{hint}")
 
 
-_COMMON = "Common options"
+def _common(name: str, kind: Any, *flags: str, default: Any = False, **settings: Any) -> inspect.Parameter:
+    """Return an option that every command has."""
+    option = typer.Option(*flags, rich_help_panel="Common options", **settings)
+    annotation = Annotated[kind, option]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.", rich_help_panel=_COMMON)]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Results and errors only: no progress, no notes.", rich_help_panel=_COMMON)
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=_COMMON)]
-Config = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
+
+_COMMON_OPTIONS = [
+    _common("json", bool, "--json", help="Print one JSON object instead of tables."),
+    _common("quiet", bool, "--quiet", "-q", help="Results and errors only: no progress, no notes."),
+    _common("debug", bool, "--debug", help="Show the traceback of an error."),
+    _common(
+        "config", Path | None, "--config",
+        default=None,
         help="Settings file (TOML). Flags take precedence over it.",
         callback=apply_config,
         is_eager=True,
-        rich_help_panel=_COMMON,
     ),
-]
+]  # fmt: skip
 
 
-class _Harmless:
-    """Messages on wrong use show control characters of the user's text as escapes; no option ends in a traceback."""
+class Commands(TyperGroup):
+    """All commands. Messages on wrong use show control characters of the user's text as escapes."""
 
-    def make_context(self, info_name: str | None, args: list[str], *arguments: Any, **options: Any) -> Any:
-        debug = "--debug" in args  # the options are not read yet
-        with _shown(), _reported(info_name or "", debug=debug):
-            return super().make_context(info_name, args, *arguments, **options)  # type: ignore[misc]
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Read the options that come before a command."""
+        with _shown():
+            return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
+        """Read the options of a command, and run it."""
         with _shown():
-            return super().invoke(ctx)  # type: ignore[misc]
-
-
-class Command(_Harmless, TyperCommand):
-    """One command."""
-
-
-class Commands(_Harmless, TyperGroup):
-    """All commands."""
+            return super().invoke(ctx)
 
 
 @contextmanager
@@ -152,127 +145,66 @@ def _shown() -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _reported(name: str, *, debug: bool) -> Iterator[None]:
-    """Turn an error into a message and an exit code while options are read, before any command runs."""
-    try:
-        yield
-    except (typer.Exit, typer.Abort, OSError):  # an OSError is one of printing help, which has a place of its own
-        raise
-    except Exception as error:
-        if hasattr(error, "format_message"):
-            raise
-        raise typer.Exit(report_error(name, error, debug=debug)) from None
-
-
 def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, examples: list[str]) -> None:
     """Register ``function(output, ...)`` as a command, whose help shows its docstring and the examples.
 
     Its first argument is the `Output` of the run and no option. Its other arguments, annotated for Typer, are the
     options: one that is a `typer.Context` is given the running command's, and one that is a dataclass stands for its
-    fields, which are annotated likewise; with ``Annotated[..., Only("ids", ...)]`` for some of them. Choices are
-    Literals. The common options are added, and whatever the function raises becomes a message and an exit code.
+    fields, which are annotated likewise; with ``Annotated[..., Only("ids", ...)]`` for some of them. The common options
+    are added, and whatever the function raises becomes a message and an exit code.
     """
-    hints = {key: as_written(hint) for key, hint in get_type_hints(function, include_extras=True).items()}
-    own = list(inspect.signature(function).parameters.values())[1:]
-    records = {option.name: record for option in own if (record := _record(hints[option.name])) is not None}
-    declared: list[tuple[str, Any, Any]] = []
+    _, *own = inspect.signature(function, eval_str=True).parameters.values()
+    records = {option.name: record for option in own if (record := _record(option.annotation)) is not None}
+    declared: list[inspect.Parameter] = []
     for parameter in own:
-        if parameter.name in records:
-            declared += _options(*records[parameter.name])
-        else:
-            declared.append((parameter.name, hints[parameter.name], parameter.default))
-    declared = sorted(map(_with_choices, declared), key=lambda option: _panel(option[1]) == FILES_PANEL)
-    PATHS[name] = {key for key, hint, _ in declared if _is_path(hint)}
+        declared += records[parameter.name][1] if parameter.name in records else [parameter]
+    declared.sort(key=lambda option: _panel(option) == FILES_PANEL)
+    PATHS[name] = {option.name for option in declared if _is_path(option.annotation)}
 
-    @functools.wraps(function)
     def run(**options: Any) -> None:
-        config = options.pop("config", None)
+        config = options.pop("config")
         output = Output(**{key: options.pop(key) for key in ("json", "quiet", "debug")})
-        options = {key: getattr(value, "value", value) for key, value in options.items()}
         output.check_stream(options.get("output"))
         inputs = inputs_of(options | {"config": config})
         check_standard_output(inputs)
         with _noted(output), _guarded(name, inputs, debug=output.debug), standard_streams(options) as values:
             filled = {
-                key: record(**{field: values.pop(field) for field in names}) for key, (record, names) in records.items()
+                key: record(**{field.name: values.pop(field.name) for field in fields})
+                for key, (record, fields) in records.items()
             }
             function(output, **filled, **values)
 
-    common = {"json": Json, "quiet": Quiet, "debug": Debug, "config": Config}
-    options = declared + [(key, hint, None if key == "config" else False) for key, hint in common.items()]
-    run.__annotations__ = {key: hint for key, hint, _ in options}
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-            for key, hint, default in options
-        ]
-    )
-    del run.__wrapped__  # otherwise Typer would inspect the wrapped function
+    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in [*declared, *_COMMON_OPTIONS]]
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in options}
     epilog = "Examples:\n\n" + "\n\n".join(line.replace("[", "\\[") for line in examples)
-    needy = any(default is inspect.Parameter.empty for _, hint, default in declared if hint is not typer.Context)
-    app.command(name, cls=Command, help=_joined(function.__doc__), epilog=epilog, no_args_is_help=needy)(run)
+    needy = any(option.default is option.empty for option in declared if option.annotation is not typer.Context)
+    app.command(name, help=_joined(function.__doc__), epilog=epilog, no_args_is_help=needy)(run)
 
 
-def _record(hint: Any) -> tuple[Any, tuple[str, ...]] | None:
-    """Return the dataclass that an annotation names, and which of its fields are options; None for anything else."""
-    kind, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+def _record(annotation: Any) -> tuple[Any, list[inspect.Parameter]] | None:
+    """Return the dataclass that an annotation names, and those of its fields that are options; None for others.
+
+    Fields on how files are written are options of every command that has the record.
+    """
+    kind, *extras = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
     if not is_dataclass(kind):
         return None
+    options = inspect.signature(kind, eval_str=True).parameters  # type: ignore[arg-type]
     only = next((extra.names for extra in extras if isinstance(extra, Only)), None)
-    return kind, tuple(field.name for field in fields(kind)) if only is None else (*only, *_files_fields(kind))
+    names = options if only is None else [*only, *(key for key in options if _panel(options[key]) == FILES_PANEL)]
+    return kind, [options[key] for key in names]
 
 
-def _files_fields(record: Any) -> list[str]:
-    """Return the fields of a record on how files are written, which every command has that has the record."""
-    return [
-        key
-        for key, hint, _ in _options(record, [field.name for field in fields(record)])
-        if _panel(hint) == FILES_PANEL
-    ]
-
-
-def _options(record: Any, names: Iterable[str]) -> list[tuple[str, Any, Any]]:
-    """Return name, annotation and default of some fields of a record."""
-    hints = get_type_hints(record, include_extras=True)
-    defaults = {
-        field.name: inspect.Parameter.empty if field.default is MISSING else field.default for field in fields(record)
-    }
-    return [(key, as_written(hints[key]), defaults[key]) for key in names]
-
-
-def _with_choices(option: tuple[str, Any, Any]) -> tuple[str, Any, Any]:
-    """Return an option with an Enum in place of a Literal, which not every version of Typer knows."""
-    name, hint, default = option
-    kind, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    literal = next((part for part in (kind, *get_args(kind)) if get_origin(part) is Literal), None)
-    if literal is None:
-        return option
-    choices: Any = Enum(name, {text: text for text in get_args(literal)}, type=str)  # type: ignore[misc]
-    chosen = choices if kind is literal else choices | None
-    return name, Annotated[(chosen, *extras)], default if default is None else choices(default)
-
-
-def _panel(hint: Any) -> Any:
+def _panel(option: inspect.Parameter) -> Any:
     """Return the heading under which the help lists an option."""
-    return next((extra.rich_help_panel for extra in get_args(hint)[1:] if hasattr(extra, "rich_help_panel")), None)
+    extras = get_args(option.annotation)[1:]
+    return next((extra.rich_help_panel for extra in extras if hasattr(extra, "rich_help_panel")), None)
 
 
-def as_written(hint: Any) -> Any:
-    """Return an annotation without the Optional that Python 3.10 puts around it where None is the default.
-
-    Examples
-    --------
-    >>> as_written(Annotated[int | None, "help"] | None) == Annotated[int | None, "help"]
-    True
-    """
-    inside = [part for part in get_args(hint) if get_origin(part) is Annotated]
-    return inside[0] if inside and get_origin(hint) is not Annotated else hint
-
-
-def _is_path(hint: Any) -> bool:
+def _is_path(annotation: Any) -> bool:
     """Whether an annotated argument is a path, or a path or None."""
-    kind = get_args(hint)[0] if get_args(hint) else hint
+    kind = get_args(annotation)[0] if get_args(annotation) else annotation
     return Path in (kind, *get_args(kind))
 
 
@@ -311,9 +243,7 @@ def _guarded(name: str, inputs: Iterable[Path], *, debug: bool) -> Iterator[None
         except (Exception, KeyboardInterrupt) as error:
             if hasattr(error, "format_message"):  # wrong use, which Typer explains
                 raise
-            failure = error if stopped() is None else Interrupted()
-            code = report_error(name, failure, written=written, debug=debug)
-            raise typer.Exit(stopped() or code) from None
+            raise typer.Exit(report_error(error, debug=debug)) from None
 
 
 def _joined(text: str | None) -> str:

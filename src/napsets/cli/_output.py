@@ -27,7 +27,7 @@ from rich.text import Text
 from napsets.checks.text import percent as percentage
 from napsets.checks.text import visible, visible_json
 from napsets.checks.values import in_digits
-from napsets.cli._terminal import flush, printing_error, silence
+from napsets.cli._terminal import printing, silence
 from napsets.errors import InvalidInputError
 from napsets.files.places import check_output, temporary_folder
 from napsets.scores import training_progress
@@ -153,18 +153,13 @@ class Output:
 
     def result(self, data: Mapping[str, Any], *tables: RenderableType) -> None:
         """Print the results: as one JSON object, or as tables."""
-        try:
+        with printing():
             if self.json:
                 sys.stdout.write(_as_json(data) + "\n")
-            else:
-                for shown in tables:
-                    # Texts come from users' files: square brackets in them are not markup.
-                    self._out.print(Text(visible(shown, lines=True)) if isinstance(shown, str) else shown)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise printing_error(error) from error
-        flush()
+                return
+            for shown in tables:
+                # Texts come from users' files: square brackets in them are not markup.
+                self._out.print(Text(visible(shown, lines=True)) if isinstance(shown, str) else shown)
 
     def verdict(self, verdict: Mapping[str, Any] | None, fail_on: str) -> None:
         """End with the exit code 3 where a verdict has warnings and the user wants that to be a failure."""

@@ -29,9 +29,6 @@ from napsets.errors import NapsetsError
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
-#: The exit code of Ctrl-C; that of SIGTERM likewise is 128 and its number.
-INTERRUPTED = 128 + signal.SIGINT
-
 
 class Interrupted(KeyboardInterrupt):
     """The process was asked to end."""
@@ -46,13 +43,6 @@ def listen() -> None:
     for number in _NUMBERS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # set by the parent process (nohup)
             signal.signal(number, _stop)
-
-
-def wind_down() -> None:
-    """From now on, do not stop: everything is done and said, and the exit code is known."""
-    for number in _NUMBERS:
-        if signal.getsignal(number) is _stop:
-            signal.signal(number, signal.SIG_IGN)
 
 
 def at_work(command: str, written: Sequence[Path], discard: Callable[[], list[Path]]) -> None:
@@ -73,16 +63,7 @@ def unwinding() -> Iterator[None]:
         _run.unwinding = False
 
 
-def stopped() -> int | None:
-    """Return the exit code of a run that was asked to end by an exception, None where it was not.
-
-    A library that is interrupted so may raise something else.
-    """
-    code: int | None = _run.stopped
-    return code
-
-
-def whole(written: Sequence[Path]) -> str:
+def _whole(written: Sequence[Path]) -> str:
     """Say what is there now that was not before; what was on its way to standard output is gone with its folder."""
     written = [path for path in written if path.exists()]
     if not written:
@@ -101,7 +82,7 @@ def _stop(number: int, frame: Any) -> None:
         signal.signal(other, signal.SIG_IGN)  # once is enough
     try:
         written = [*_run.written, *(path for path in _run.discard() if path not in _run.written)]
-        text = visible(f"{_run.command}: error: interrupted; {whole(written)}.") + "\n"
+        text = visible(f"{_run.command}: error: interrupted; {_whole(written)}.") + "\n"
         # Past the stream, which may be busy with another line; a progress bar has hidden the cursor.
         start = b"\r\x1b[2K\x1b[?25h" if os.isatty(2) else b""
         os.write(2, start + text.encode(getattr(sys.stderr, "encoding", None) or "utf-8", "backslashreplace"))
@@ -153,20 +134,19 @@ def _fill_gaps() -> None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115  (stays open)
 
 
-def flush() -> None:
-    """Make sure that what was printed has been written, so that a failure is reported now and not at the very end."""
+@contextmanager
+def printing() -> Iterator[None]:
+    """Raise a `PrintingError` where standard output does not take what is printed meanwhile."""
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except (BrokenPipeError, PrintingError):
         raise
     except OSError as error:
-        raise printing_error(error) from error
-
-
-def printing_error(error: OSError) -> PrintingError:
-    """Return what to raise where standard output does not take any more."""
-    silence(sys.stdout)
-    return PrintingError(error.errno or errno.EIO, error.strerror or str(error))
+        silence(sys.stdout)
+        raise PrintingError(error.errno or errno.EIO, error.strerror or str(error)) from error
 
 
 def silence(stream: Any) -> None:
@@ -186,36 +166,34 @@ def tell(text: str) -> None:
         silence(sys.stderr)
 
 
-#: The exit code of errors; 2, for wrong use, is the parser's.
-_FAILED = 1
-
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
-def report_error(command: str, error: BaseException, *, written: Sequence[Path] = (), debug: bool = False) -> int:
-    """Print an error on standard error and return the exit code."""
+def report_error(error: BaseException, *, debug: bool = False) -> int:
+    """Print an error of the run on standard error and return the exit code; 2, for wrong use, is the parser's."""
+    if _run.stopped is not None:
+        error = Interrupted()  # a library that is interrupted may raise something else
     if debug:
         tell(visible("".join(traceback.format_exception(error)).rstrip(), lines=True))
     elif isinstance(error, BrokenPipeError):
         silence(sys.stdout)  # the reader of our output has gone
     else:
-        who = f"napsets {command}".strip()
-        tell(_paragraph(visible(f"{who}: error: {_describe(error, written)}")))
+        tell(_paragraph(visible(f"{_run.command}: error: {_describe(error)}")))
         if isinstance(error, NapsetsError):
             tell(f"help: napsets errors {error.topic}")
-    return INTERRUPTED if isinstance(error, KeyboardInterrupt) else _FAILED
+    return _run.stopped or (128 + signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1)
 
 
-def _describe(error: BaseException, written: Sequence[Path]) -> str:
+def _describe(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
-        return f"interrupted; {whole(written)}."
+        return f"interrupted; {_whole(_run.written)}."
     if isinstance(error, NapsetsError):
         return str(error)
     if isinstance(error, PrintingError):
         reason = (error.strerror or "").lower()
-        return f"cannot write to standard output ({reason}); {whole(written)}."
+        return f"cannot write to standard output ({reason}); {_whole(_run.written)}."
     if isinstance(error, OSError) and error.errno is not None:
-        return _describe_system(error, written)
+        return _describe_system(error)
     if isinstance(error, MemoryError):
         return (
             "there is not enough memory for these files. Pass fewer --nodes, store probabilities as float32, or use "
@@ -227,11 +205,11 @@ def _describe(error: BaseException, written: Sequence[Path]) -> str:
     )
 
 
-def _describe_system(error: OSError, written: Sequence[Path]) -> str:
+def _describe_system(error: OSError) -> str:
     where = f" ({error.filename})" if error.filename else ""
     if error.errno in _FULL:
         return (
-            f"the disk is full or the file too large{where}; {whole(written)}. Free some space, or write to "
+            f"the disk is full or the file too large{where}; {_whole(_run.written)}. Free some space, or write to "
             "another place with --output."
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT, errno.EISDIR):

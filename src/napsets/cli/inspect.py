@@ -114,9 +114,8 @@ class WrittenRecord:
         """Say where flags win over the record, and where the files are not those it was made from."""
         notes = []
         for name, recorded in self.settings.items():
-            value = getattr(options.get(name), "value", options.get(name))
-            if name in options and value != recorded:
-                notes.append(f"{name} is {value!r} here, though {self.path} was made with {recorded!r}")
+            if name in options and options[name] != recorded:
+                notes.append(f"{name} is {options[name]!r} here, though {self.path} was made with {recorded!r}")
         counts = {"num_nodes": ("nodes", len(inputs.ids))}
         if not self.report:
             counts["calibration"] = ("labels", int(inputs.calibration.size))
