@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from napsets.cli._advice import full_note
+from napsets.cli._methods import full_note
 from napsets.files import read_sets
 from napsets.predictions import SetsSummary
 from worlds import CLASSES, make_world, write

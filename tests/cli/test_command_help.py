@@ -152,6 +152,6 @@ def test_a_run_loads_the_command_that_it_names_and_no_other(monkeypatch):
 
 def test_a_command_that_needs_no_option_runs_without_one(run, monkeypatch):
     ran = []
-    monkeypatch.setattr("napsets.cli.demo.writable_file", lambda *arguments: ran.append(arguments) or 1 / 0)
+    monkeypatch.setattr("napsets.cli.report.writable_file", lambda *arguments: ran.append(arguments) or 1 / 0)
     assert run("demo").exit_code == 1
     assert ran

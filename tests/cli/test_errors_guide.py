@@ -9,7 +9,7 @@ import pytest
 
 import napsets
 from napsets import errors
-from napsets.cli.errors import guide
+from napsets.cli.listings import guide
 
 ROOT = Path(__file__).parents[2]
 CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from napsets.cli import serve as serve_command
+from napsets.cli._options import InputFiles, ReadingOptions
+from napsets.cli.stores import live_from_files, serve
 from napsets.files import read_sets
 from napsets.live.live import Live
 
@@ -17,12 +18,9 @@ from napsets.live.live import Live
 @pytest.fixture
 def store(world: Any, tmp_path: Path) -> Path:
     """A store made from files, as `napsets serve` makes one."""
-    from napsets.cli._store import live_from_files
-    from napsets.files.reading import Reading
-
     notes: list[str] = []
-    files = (world.edges, world.probabilities_file, world.labels_file)
-    live = live_from_files(*files, Reading(), lambda text: None, notes, method="split", alpha=0.2, seed=1)
+    files = InputFiles(world.edges, world.probabilities_file, world.labels_file)
+    live = live_from_files(files, ReadingOptions(), lambda text: None, notes, method="split", alpha=0.2, seed=1)
     live.save(tmp_path / "store")
     return tmp_path / "store"
 
@@ -129,7 +127,7 @@ def test_serve_makes_a_store_from_files_and_says_where_it_listens(
     again = run("serve", tmp_path / "store", *files)
     assert again.exit_code == 2
     assert "already exists" in again.stderr
-    assert serve_command.serve.__doc__
+    assert serve.__doc__
 
 
 @pytest.mark.parametrize("method", ["split", "naps", "auto"])

@@ -36,7 +36,7 @@ def test_no_page_fetches_anything_from_elsewhere(site):
 
 
 def test_every_topic_of_the_guide_to_errors_has_its_anchor(site):
-    from napsets.cli.errors import guide
+    from napsets.cli.listings import guide
 
     page = (site / "errors.html").read_text(encoding="utf-8")
     assert [name for name in guide() if f'<h2 id="{name}">' not in page] == []

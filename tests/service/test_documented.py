@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from napsets.cli._store import live_from_files
-from napsets.files.reading import Reading
+from napsets.cli._options import InputFiles, ReadingOptions
+from napsets.cli.stores import live_from_files
 from skips import lacking
 
 from .test_killed import Server
@@ -32,7 +32,7 @@ def server(tmp_path: Path) -> Server:
     for name, text in re.findall(r'```csv title="([^"]+)"\n(.*?)```', PAGE, flags=re.DOTALL):
         (tmp_path / name).write_text(text, encoding="utf-8")
     files = [tmp_path / name for name in ("edges.csv", "p.csv", "y.csv")]
-    live = live_from_files(*files, Reading(), lambda text: None, [], method="split")
+    live = live_from_files(InputFiles(*files), ReadingOptions(), lambda text: None, [], method="split")
     live.save(tmp_path / "store")
     return Server(tmp_path / "store")
 

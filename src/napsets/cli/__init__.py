@@ -1,4 +1,4 @@
-"""The ``napsets`` command: one module per command, thin wrappers around the library."""
+"""The ``napsets`` command: thin wrappers around the library."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from napsets.errors import MissingDependencyError
 
 __all__ = ["main", "make_app", "run_app"]
 
-#: Commands in the order in which the help lists them.
-COMMANDS = (
-    "demo",
-    "predict",
-    "calibrate",
-    "evaluate",
-    "inspect",
-    "recommend",
-    "homophily",
-    "report",
-    "methods",
-    "reproduce",
-    "datasets",
-    "errors",
-    "serve",
-    "update",
-    "status",
-    "warm-up",
-)
+#: Commands in the order in which the help lists them, and the modules that hold them.
+COMMANDS = {
+    "demo": "report",
+    "predict": "predict",
+    "calibrate": "calibrate",
+    "evaluate": "evaluate",
+    "inspect": "inspect",
+    "recommend": "recommend",
+    "homophily": "recommend",
+    "report": "report",
+    "methods": "listings",
+    "reproduce": "reproduce",
+    "datasets": "listings",
+    "errors": "listings",
+    "serve": "stores",
+    "update": "stores",
+    "status": "stores",
+    "warm-up": "warm_up",
+}
 
 
 def make_app(names: Iterable[str] = COMMANDS) -> Any:
@@ -55,9 +55,9 @@ def make_app(names: Iterable[str] = COMMANDS) -> Any:
     )
     app.callback()(version_option)
     for name in names:
-        function = name.replace("-", "_")
-        module = import_module(f"napsets.cli.{function}")
-        add_command(app, name, getattr(module, function), examples=module.EXAMPLES)
+        module = import_module(f"napsets.cli.{COMMANDS[name]}")
+        examples = [line for line in module.EXAMPLES if line.split()[1] == name]
+        add_command(app, name, getattr(module, name.replace("-", "_")), examples=examples)
     return app
 
 
@@ -72,7 +72,7 @@ def main() -> None:
     run_app(app, "napsets")
 
 
-def _needed(arguments: Sequence[str]) -> Sequence[str]:
+def _needed(arguments: Sequence[str]) -> Iterable[str]:
     """Return the commands to load for some arguments: the one that they name; all for help and settings files."""
     alone = arguments and arguments[0] in COMMANDS and not any(word.startswith("--config") for word in arguments)
     return arguments[:1] if alone else COMMANDS

@@ -1,18 +1,22 @@
-"""``napsets predict``: sets of labels, or intervals of numbers, from files to a file."""
+"""``napsets predict``: sets of labels, or intervals of numbers, from files to a file.
+
+There are three ways to the file: calibrate here, predict from a store or a method that was calibrated before, or leave
+all of it to Spark. Each is a function of a `Request` that returns what is said of the file.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, Literal, get_args
 
+import numpy as np
 import typer
 
-from napsets.cli._advice import full_note, support_note
-from napsets.cli._methods import MethodOptions, groups_file, ignored, is_given, recorded
+from napsets.cli._methods import MethodOptions, full_note, groups_file, ignored, is_given, recorded, support_note
 from napsets.cli._options import (
     Edges,
     FailOnOption,
@@ -24,10 +28,10 @@ from napsets.cli._options import (
     TrainingOption,
     refuse_given,
 )
-from napsets.cli._output import Output, number, percent, table, wrong_use
-from napsets.cli._store import predict_saved
+from napsets.cli._output import Output, Steps, number, percent, table, wrong_use
 from napsets.cli._terminal import unwinding
-from napsets.files import check_writable, describe_settings, write_prediction
+from napsets.errors import InvalidInputError
+from napsets.files import Inputs, check_writable, describe_settings, read_nodes, write_prediction
 from napsets.files.places import check_apart
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores import SCORES
@@ -108,6 +112,43 @@ class Source:
         return InputFiles(self.edges, self.probabilities, self.labels)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True)
+class Request:
+    """What is to be predicted, from what and how."""
+
+    run: Output
+    context: typer.Context
+    source: Source
+    target: Path
+    nodes: Path | None
+    training: Path | None
+    method: MethodOptions
+    read: ReadingOptions
+    engine: EngineOptions
+    p_values: str
+
+    @property
+    def valued(self) -> dict[str, str]:
+        """The setting of p-values, where they are written."""
+        return {} if self.p_values == "none" else {"p_values": self.p_values}
+
+    def write(
+        self, steps: Steps, inputs: Inputs, calibrated: Any, settings: dict[str, Any], *, calibration: int,
+        level_labels: int | None = None,
+    ) -> Any:  # fmt: skip
+        """Write predictions together with the settings that they were made with; return them in numbers."""
+        steps.stage(f"making {self.read.prediction.noun}s")
+        metadata = describe_settings(
+            {key: value for key, value in settings.items() if value is not None}, inputs.class_names,
+            nodes=len(inputs.ids), calibration=calibration, level_labels=level_labels, method=calibrated.method,
+        )  # fmt: skip
+        return write_prediction(
+            inputs, self.target, calibrated,
+            alpha=settings["alpha"], metadata=metadata, reading=self.read.reading, p_values=_WANTED[self.p_values],
+            progress=steps.advance,
+        )  # fmt: skip
+
+
 def predict(
     run: Output,
     context: typer.Context,
@@ -152,83 +193,74 @@ def predict(
     nodes × classes × 64 bytes more, --weights-are edges × 40 bytes, --direction in or both edges × 30 bytes.
     """
     began = perf_counter()
-    if source.is_calibrated(context):
-        alpha = method.alpha if is_given(context, "alpha") or source.store is None else None
-        if source.store is not None and p_values == "smoothed":
-            raise typer.BadParameter("a living graph has plain p-values only", param_hint="--p-values")
-        saved = source.store, source.method_file
-        result = predict_saved(run, *saved, nodes, output, alpha, read.reading, _WANTED[p_values])
-        result |= result.pop("settings") | {"output": str(context.params["output"])}
-        run.result(result, _summary_table(read.prediction, result))
-        return
-    files = source.files()
-    method = method.chosen(context, everywhere=engine.on_spark and engine.plan == "joins")
-    run.notes([method.switched(context), *ignored(context, read, method.name)])
-    elsewhere = engine.on_spark or any(engine.flags().values())
-    unused = {"--logits": read.logits, "--features": method.features is not None}
-    read.refuse(unused, works="works with --engine local, without", elsewhere=elsewhere)
-    if p_values != "none" and (engine.on_spark or read.prediction is PredictionIntervals):
-        where = (
-            "works with --engine local only" if engine.on_spark else "must be left out: intervals have no candidates"
-        )
-        raise typer.BadParameter(where, param_hint="--p-values")
-    if engine.on_spark:
-        result = _predict_on_spark(run, files, nodes, training, output, method, read, engine)
+    request = Request(run, context, source, output, nodes, training, method, read, engine, p_values)
+    saved = source.is_calibrated(context)
+    if saved:
+        result = _predict_saved(request)
     else:
-        refuse_given("needs --engine spark", engine.flags())
-        result = _predict_here(run, context, files, nodes, training, output, method, read, p_values)
+        request = replace(request, method=method.chosen(context, everywhere=engine.on_spark and engine.plan == "joins"))
+        _check(request)
+        result = _predict_on_spark(request) if engine.on_spark else _predict_here(request)
     settings = result.pop("settings")
     result |= {"output": str(context.params["output"])}
-    result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.engine, **settings}
-    # Spark's workers hold the labels: there is no verdict on them here.
-    lines = result["verdict"]["lines"] if "verdict" in result else []
-    run.result(result, _summary_table(read.prediction, result), *lines)
+    if not saved:
+        result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.engine}
+    result |= settings
+    # Only what is calibrated here has its labels here, and a verdict on them.
+    run.result(result, _summary_table(read.prediction, result), *result.get("verdict", {}).get("lines", ()))
+    if saved:
+        return
     if "choice" in result:
-        run.note(f"{method.name} chose {result['choice']}")
+        run.note(f"{request.method.name} chose {result['choice']}")
     run.notes([support_note(result, context, read.prediction), full_note(result, context)])
     run.verdict(result.get("verdict"), fail_on)
 
 
-def _predict_here(
-    run: Output,
-    context: typer.Context,
-    files: InputFiles,
-    nodes: Path | None,
-    training: Path | None,
-    target: Path,
-    options: MethodOptions,
-    read: ReadingOptions,
-    p_values: str,
-) -> dict[str, Any]:
-    """Predict in this process; return what is said of it, the settings that the file records among it."""
+def _check(request: Request) -> None:
+    """Say which options have no effect, and refuse those that the way to the file does not know."""
+    read, method, engine = request.read, request.method, request.engine
+    request.source.files()
+    request.run.notes([method.switched(request.context), *ignored(request.context, read, method.name)])
+    elsewhere = engine.on_spark or any(engine.flags().values())
+    unused = {"--logits": read.logits, "--features": method.features is not None}
+    read.refuse(unused, works="works with --engine local, without", elsewhere=elsewhere)
+    if not engine.on_spark:
+        refuse_given("needs --engine spark", engine.flags())
+        if read.prediction is PredictionIntervals:
+            refuse_given("must be left out: intervals have no candidates", {"--p-values": bool(request.valued)})
+        return
+    local_only = {
+        "--p-values": bool(request.valued),
+        "--training": request.training is not None,
+        "--skip-unknown": read.skip_unknown,
+        "--features": method.features is not None,
+        "--by": groups_file(method.by) is not None,
+        "--logits": read.logits,
+        "--weights-are": read.weights_are is not None,
+        **{f"--{key}": getattr(read, key) is not None for key in ("columns", "separator", "format")},
+    }
+    refuse_given("works with --engine local only", local_only)
+
+
+def _predict_here(request: Request) -> dict[str, Any]:
+    """Calibrate and predict in this process."""
     from napsets.evaluation.verdict import foresee
     from napsets.evaluation.verdict_words import level_labels
 
+    read, options = request.read, request.method
+    files = request.source.files()
     with wrong_use("--output"):
-        check_writable(target, reading=read.reading)
+        check_writable(request.target, reading=read.reading)
     options.check(read)
-    with run.steps() as steps:
-        inputs = files.read(read, steps.stage, nodes=nodes, training=training)
-        run.notes(inputs.notes)
-        method = options.make_for(context, inputs, read, steps.stage)
+    with request.run.steps() as steps:
+        inputs = files.read(read, steps.stage, nodes=request.nodes, training=request.training)
+        request.run.notes(inputs.notes)
+        method = options.make_for(request.context, inputs, read, steps.stage)
         steps.stage("calibrating")
-        calibrated = inputs.calibrate(method)
-        steps.stage(f"making {read.prediction.noun}s")
-        settings = _settings(options, read, method, inputs.score)
-        settings |= {} if p_values == "none" else {"p_values": str(p_values)}
-        metadata = describe_settings(
-            settings,
-            inputs.class_names,
-            nodes=len(inputs.ids),
-            calibration=int(inputs.calibration.size),
-            level_labels=level_labels(calibrated),
-            method=calibrated.method,
-        )
-        summary = write_prediction(
-            inputs, target, calibrated,
-            alpha=options.alpha, metadata=metadata, reading=read.reading, p_values=_WANTED[p_values],
-            progress=steps.advance,
-        )  # fmt: skip
+        calibrated, calibration = inputs.calibrate(method), int(inputs.calibration.size)
+        settings = _settings(options, read, method, inputs.score) | request.valued
+        level = level_labels(calibrated)
+        summary = request.write(steps, inputs, calibrated, settings, calibration=calibration, level_labels=level)
         verdict = foresee(
             calibrated,
             options.name,
@@ -240,8 +272,8 @@ def _predict_here(
             class_names=inputs.class_names,
         )
     choice = {} if calibrated.choice is None else {"choice": str(calibrated.choice)}
-    labels = {"calibration": int(inputs.calibration.size), "verdict": verdict.row()}
-    return summary.row() | labels | choice | {"settings": settings}
+    row: dict[str, Any] = summary.row()
+    return row | {"calibration": calibration, "verdict": verdict.row()} | choice | {"settings": settings}
 
 
 def _settings(options: MethodOptions, read: ReadingOptions, method: Any, score: Any = None) -> dict[str, Any]:
@@ -254,56 +286,68 @@ def _settings(options: MethodOptions, read: ReadingOptions, method: Any, score: 
     return settings if score is None else settings | {"score": SCORES.name_of(type(score)), "task": read.task}
 
 
-def _predict_on_spark(
-    run: Output,
-    files: InputFiles,
-    nodes: Path | None,
-    training: Path | None,
-    target: Path,
-    options: MethodOptions,
-    read: ReadingOptions,
-    engine: EngineOptions,
-) -> dict[str, Any]:
-    """Predict on Spark; return what is said of it, as `_predict_here` does."""
-    local_only = {
-        "--training": training is not None,
-        "--skip-unknown": read.skip_unknown,
-        "--features": options.features is not None,
-        "--by": groups_file(options.by) is not None,
-        "--logits": read.logits,
-        "--weights-are": read.weights_are is not None,
-        **{f"--{key}": getattr(read, key) is not None for key in ("columns", "separator", "format")},
-    }
-    refuse_given("works with --engine local only", local_only)
+def _predict_saved(request: Request) -> dict[str, Any]:
+    """Predict from a store or a saved method: all nodes that have no label, where no file names others."""
+    from napsets.cli.stores import SavedMethod, Store, one_kind
+
+    source, reading = request.source, request.read.reading
+    if source.store is not None and request.p_values == "smoothed":
+        raise typer.BadParameter("a living graph has plain p-values only", param_hint="--p-values")
+    with wrong_use("--output"):
+        check_writable(request.target, reading=reading)
+    with request.run.steps() as steps:
+        path: Any = source.store or source.method_file
+        steps.stage(f"opening {path}")
+        saved: Any = SavedMethod(path) if source.store is None else Store(path)
+        own = source.store is not None and not is_given(request.context, "alpha")
+        ids = one_kind(saved.ids, None)
+        nodes = saved.unlabelled if request.nodes is None else read_nodes(request.nodes, ids, reading)
+        if not nodes.size:
+            raise InvalidInputError("there is no node to predict: every node has a label. Pass --nodes.")
+        classes = None if saved.class_names is None else list(saved.class_names)
+        inputs = Inputs(ids, None, None, np.full(len(ids), -1), nodes, classes)  # type: ignore[arg-type]
+        settings = {
+            "alpha": saved.alpha if own else request.method.alpha,
+            "store": None if source.store is None else str(source.store),
+            **request.valued,
+        }
+        summary = request.write(steps, inputs, saved, settings, calibration=saved.labels)
+    row: dict[str, Any] = summary.row()
+    return row | {"calibration": saved.labels, "settings": settings}
+
+
+def _predict_on_spark(request: Request) -> dict[str, Any]:
+    """Let Spark read the files, calibrate, predict and write."""
+    options, read, engine = request.method, request.read, request.engine
+    files, target = request.source.files(), str(request.target)
     method = options.make(read)
-    settings = _settings(options, read, method)
     # Imported by name, because it needs an extra and brings Spark with it.
     predict_files = import_module("napsets.spark").predict_files
     if engine.plan == "joins" and not import_module("napsets.spark.plans").joins_know(method):
         raise typer.BadParameter(f"joins do not support {options.name}; leave out this option", param_hint="--plan")
     with wrong_use("--output"):
         check_apart(target)
-        import_module("napsets.spark.session").check_early(str(target))
-    with run.steps() as steps, unwinding():
+        import_module("napsets.spark.session").check_early(target)
+    with request.run.steps() as steps, unwinding():
         steps.stage("making sets on Spark")
         summary = predict_files(
             edges=str(files.edges),
             probabilities=str(files.probabilities),
             labels=str(files.labels),
-            nodes=None if nodes is None else str(nodes),
+            nodes=None if request.nodes is None else str(request.nodes),
             alpha=options.alpha,
             ids=read.ids,
             labels_are=read.labels_are,
             method=method,
             name=options.name,
             plan=engine.plan,
-            output=str(target),
+            output=target,
             directed=read.directed,
             master=engine.master,
             progress=steps.advance,
         )
     row: dict[str, Any] = summary.row()
-    return row | {"settings": settings}
+    return row | {"settings": _settings(options, read, method)}
 
 
 #: What the summary shows of each kind of prediction, as far as an engine knows it.

@@ -1,4 +1,4 @@
-"""``napsets errors``: the guide to errors and warnings, which comes with the package."""
+"""``napsets methods``, ``datasets`` and ``errors``: lists of what has a name, and the guide that comes with napsets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,37 @@ import typer
 from napsets.checks.values import choose
 from napsets.cli._output import Output, table, wrong_use
 
-EXAMPLES = ["napsets errors", "napsets errors alpha"]
+EXAMPLES = [
+    "napsets methods",
+    "napsets methods --json",
+    "napsets datasets",
+    "napsets datasets --json",
+    "napsets errors",
+    "napsets errors alpha",
+]
+
+
+def methods(run: Output) -> None:
+    """List the methods by the names that --method and --methods take, with what each is for."""
+    from napsets.methods import methods as listed
+    from napsets.methods import title
+
+    rows = [{"name": name, "title": title(name), "description": text} for name, text in listed().items()]
+    cells = [(row["name"], row["description"]) for row in rows]
+    run.result({"methods": rows}, table("Methods", ["name", "what it is for"], cells, left=2))
+
+
+def datasets(run: Output) -> None:
+    """List the datasets that `napsets.datasets.load` knows by name."""
+    from napsets.datasets.registry import DATASETS
+
+    rows = [
+        {"name": name, "source": entry.source, "summary": entry.summary, "options": list(entry.options)}
+        for name, entry in DATASETS.items()
+    ]
+    cells = [(row["name"], row["source"], row["summary"]) for row in rows]
+    run.result({"datasets": rows}, table("Datasets", ["name", "source", "what it is"], cells, left=3))
+
 
 _HEADING = re.compile(r"^## (?P<title>.+?) \{ #(?P<name>[a-z-]+) \}$", re.M)
 #: What a terminal does without: where links lead, stars for quotes, and blocks of code.

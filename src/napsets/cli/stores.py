@@ -1,0 +1,365 @@
+"""``napsets serve``, ``update`` and ``status``: the commands of a store; what was calibrated before, for predict."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+import typer
+
+from napsets.checks.arguments import IntArray
+from napsets.cli._options import Alpha, InputFiles, Only, ReadingOptions, Seed
+from napsets.cli._output import Output, number, percent, table, writable_file
+from napsets.errors import FileFormatError, InvalidInputError, arrow
+from napsets.files import NodeOutputs, read_edges, read_probabilities
+from napsets.files.ids import NodeIds
+from napsets.files.labels import class_indices, read_label_rows
+from napsets.files.reading import Reading
+
+if TYPE_CHECKING:
+    from napsets.live.live import Live
+
+EXAMPLES = [
+    "napsets serve store --edges edges.parquet --probabilities p.parquet --labels y.parquet",
+    "napsets serve store --port 8000",
+    "napsets serve store --host 0.0.0.0 --token-file token.txt",
+    "napsets update store --labels new.csv",
+    "napsets update store --nodes p.parquet --edges edges.parquet --labels y.parquet --key 2026-11-17",
+    "napsets status store",
+    "napsets status store --json",
+    "napsets status store --fail-on alarm",
+    "napsets status store --prometheus napsets.prom",
+]
+
+StorePath = Annotated[Path, typer.Argument(help="The folder of a living graph.", show_default=False)]
+#: The options on reading files that have a meaning for a store.
+READ = Only("directed", "ids", "labels_are", "skip_unknown", "logits")
+#: The exit code where --fail-on fires: neither that of an error (1) nor that of wrong use (2).
+ALARMED = 3
+
+
+# -- serve -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FirstFiles:
+    """The files that a new store starts from, and its settings."""
+
+    edges: Annotated[Path | None, typer.Option("--edges", "-e", help="Edges of a new store.")] = None
+    probabilities: Annotated[
+        Path | None, typer.Option("--probabilities", "-p", help="The model's probabilities of a new store.")
+    ] = None
+    labels: Annotated[Path | None, typer.Option("--labels", "-l", help="Known labels of a new store.")] = None
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method", "-m", help="How sets of a new store are made: split, naps, naps-exact, informed or auto."
+        ),
+    ] = "auto"
+    alpha: Alpha = 0.1
+    seed: Seed = 0
+
+    def files(self, store: Path) -> InputFiles | None:
+        """Return the files that a store is to be made from, if any; refuse some of them, and a store that is there."""
+        paths = {"--edges": self.edges, "--probabilities": self.probabilities, "--labels": self.labels}
+        missing = [flag for flag, path in paths.items() if path is None]
+        if len(missing) == len(paths):
+            return None
+        if store.is_dir() and any(store.iterdir()):
+            message = f"{store} already exists; leave out --edges, --probabilities and --labels"
+            raise typer.BadParameter(message, param_hint="STORE")
+        if missing:
+            raise typer.BadParameter(f"a new store needs {', '.join(missing)} too", param_hint=missing[0])
+        return InputFiles(self.edges, self.probabilities, self.labels)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the service listens, and what it answers."""
+
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host",
+            help="Address to listen on. An address that other machines can reach (any but a loopback address) needs a "
+            "token.",
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.")] = 8000
+    token_file: Annotated[
+        Path | None,
+        typer.Option("--token-file", help="A file with the bearer token; without it, the variable NAPSETS_TOKEN."),
+    ] = None
+    most_bytes: Annotated[int, typer.Option("--max-body", min=1, help="Largest request body, in bytes.")] = 64 << 20
+    most_entries: Annotated[int, typer.Option("--max-batch", min=1, help="Largest number of entries in one batch.")] = (
+        100_000
+    )
+    seconds: Annotated[
+        float,
+        typer.Option("--timeout", min=0.001, help="Seconds that a request may take to arrive, and to be answered."),
+    ] = 30.0
+
+    def token(self) -> str | None:
+        """Return the token, without the line break at its end."""
+        if self.token_file is not None:
+            try:
+                return self.token_file.read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise InvalidInputError(
+                    f"`token_file` must be a file with the token; {self.token_file} is not ({error})"
+                ) from error
+        return os.environ.get("NAPSETS_TOKEN") or None
+
+
+def serve(
+    run: Output,
+    store: StorePath,
+    first: FirstFiles = FirstFiles(),
+    address: Address = Address(),
+    read: Annotated[ReadingOptions, READ] = ReadingOptions(),
+) -> None:
+    """Answer requests for prediction sets, and keep every change in the store.
+
+    With --edges, --probabilities and --labels a store is made from files first. One process writes to a store at a
+    time. The service stops on SIGTERM or Ctrl-C: open requests end, and what was acknowledged is on the disk.
+    """
+    from napsets.live.live import Live
+    from napsets.service.guard import Limits, check_token
+    from napsets.service.server import run_server
+
+    token = check_token(address.token(), address.host)
+    limits = Limits(address.most_bytes, address.most_entries, address.seconds)
+    with run.steps() as steps:
+        files = first.files(store)
+        if files is not None:
+            notes: list[str] = []
+            settings: dict[str, Any] = {"method": first.method, "alpha": first.alpha, "seed": first.seed}
+            live = live_from_files(files, read, steps.stage, notes, **settings)
+            run.notes(notes)
+            steps.stage(f"writing {store}")
+            live.save(store)
+            live.close()
+        steps.stage(f"opening {store}")
+        live = Live.open(store)
+
+    def ready(url: str) -> None:
+        run.result({"url": url, "store": str(store)} | live.status(), f"Serving {store} at {url} (stop with Ctrl-C)")
+
+    run_server(live, host=address.host, port=address.port, token=token, limits=limits, ready=ready)
+
+
+def live_from_files(
+    files: InputFiles, read: ReadingOptions, stage: Callable[[str], None], notes: list[str], **settings: Any
+) -> Live:
+    """Return a living graph that starts from files; its labels count as arrived in an order drawn from the seed."""
+    from napsets.live.live import Live
+
+    inputs = files.read(read, stage, predicting=False)
+    notes += inputs.notes
+    stage("starting")
+    ids = inputs.ids.values.to_pylist()
+    return Live.start(inputs.graph, inputs.outputs, inputs.truth, ids=ids, class_names=inputs.class_names, **settings)
+
+
+# -- update ------------------------------------------------------------------------------------------------------------
+
+
+def update(
+    run: Output,
+    store: StorePath,
+    labels: Annotated[
+        Path | None, typer.Option("--labels", "-l", help="New labels: columns node, label, in the order of arrival.")
+    ] = None,
+    edges: Annotated[Path | None, typer.Option("--edges", "-e", help="New edges: columns source, target.")] = None,
+    nodes: Annotated[
+        Path | None,
+        typer.Option("--nodes", "-n", help="New nodes: column node, then one column of probabilities per class."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", help="A name for this batch. A batch that is sent again under the same name is ignored."),
+    ] = None,
+    read: Annotated[ReadingOptions, READ] = ReadingOptions(),
+) -> None:
+    """Enter what is new in a store, all of it or nothing.
+
+    Nodes come first, then edges, then labels in the order of their file. Each label evaluates the set that its node had
+    before; `napsets status` says how the sets have done.
+    """
+    from napsets.live.live import Live
+
+    if labels is None and edges is None and nodes is None:
+        raise typer.BadParameter("there is nothing to add; pass --labels, --edges or --nodes", param_hint="--labels")
+    notes: list[str] = []
+    with run.steps() as steps:
+        steps.stage(f"opening {store}")
+        with Live.open(store) as live:
+            steps.stage("reading files")
+            changes = read_changes(live, nodes, edges, labels, read.reading, notes)
+            run.notes(notes)
+            steps.stage("entering")
+            done = live.update(changes, key=key)
+            status = live.status()
+    counts = {name.removeprefix("add_"): len(columns[0]) if done else 0 for name, *columns in changes}
+    if not done:
+        run.note(f"a batch with the key {key} is already in the store: nothing was added")
+    rows = [(f"{name} entered", number(count)) for name, count in counts.items()]
+    rows += [(f"{name} in all", number(status[name])) for name in ("nodes", "edges", "labels", "events")]
+    run.result({"entered": counts, "repeated": not done, **status}, table(str(store), ["", ""], rows))
+
+
+def read_changes(
+    live: Live, nodes: Path | None, edges: Path | None, labels: Path | None, reading: Reading, notes: list[str]
+) -> list[tuple[Any, ...]]:
+    """Return what files say is new, as `Live.update` takes it: nodes first, then edges, then labels in their order."""
+    changes: list[tuple[Any, ...]] = []
+    known = live.ids()
+    if nodes is not None:
+        table = read_probabilities(nodes, reading)
+        changes.append(("add_nodes", table.ids.values.to_pylist(), _in_order(table, live.class_names, nodes)))
+        known = list(dict.fromkeys([*known, *changes[0][1]]))
+    if edges is None and labels is None:
+        return changes
+    ids = one_kind(known, nodes)
+    if edges is not None:
+        graph = read_edges(edges, ids, reading, notes=notes)
+        source = np.repeat(np.arange(graph.num_nodes), graph.degrees)
+        once = source < graph.indices if not graph.directed else slice(None)
+        ends = (ids.take(end[once]).to_pylist() for end in (source, graph.indices))
+        changes.append(("add_edges", *ends))
+    if labels is not None:
+        rows = read_label_rows(labels, ids, reading, notes=notes)
+        codes, _ = class_indices(rows.table, rows.texts, live.class_names, reading.labels_are, notes)
+        there = (rows.places >= 0) & (codes >= 0)
+        changes.append(("add_labels", ids.take(rows.places[there]).to_pylist(), codes[there]))
+    return changes
+
+
+def _in_order(table: NodeOutputs, class_names: Sequence[str] | None, path: Path) -> Any:
+    """Return probabilities with their columns in the order of the classes of the store."""
+    if class_names is None or list(class_names) == table.class_names:
+        return table.values
+    if sorted(class_names) != sorted(table.class_names):
+        raise FileFormatError(
+            f"`nodes` must have the classes of the store, {', '.join(class_names)}; {path} has "
+            f"{', '.join(table.class_names)}"
+        )
+    return table.values[:, [table.class_names.index(name) for name in class_names]]
+
+
+def one_kind(ids: Sequence[Any], nodes: Path | None) -> NodeIds:
+    """Return the ids of all nodes, which files can name only where all are integers or all are text."""
+    kinds = {type(name) for name in ids}
+    if len(kinds) > 1:
+        raise InvalidInputError(
+            f"`nodes` must have ids of one kind, all integers or all text, to be named in files; "
+            f"the store{'' if nodes is None else f' with {nodes}'} has both. Use Live in Python, or the service."
+        )
+    pa = arrow()
+    return NodeIds(pa.array(ids, pa.large_string() if kinds == {str} else pa.int64()), "nodes")
+
+
+# -- status ------------------------------------------------------------------------------------------------------------
+
+
+def status(
+    run: Output,
+    store: StorePath,
+    fail_on: Annotated[
+        Literal["alarm"] | None, typer.Option("--fail-on", help=f"Exit with code {ALARMED} if an alarm is raised.")
+    ] = None,
+    prometheus: Annotated[
+        Path | None,
+        typer.Option(
+            "--prometheus", help="Also write the figures to a file (.prom) that Prometheus' node exporter reads."
+        ),
+    ] = None,
+) -> None:
+    """Say how many nodes, edges and labels a store holds, how well its sets covered, and whether an alarm is raised.
+
+    Coverage is prequential: each label evaluates the set that its node had before the label came. Its interval holds at
+    all times together. A store that a service writes to can be read meanwhile.
+    """
+    from napsets.files.places import replacing
+    from napsets.live.live import Live
+    from napsets.service.guard import prometheus_text
+
+    if prometheus is not None:
+        writable_file(prometheus, (".prom", ".txt"), flag="--prometheus")
+    with run.steps() as steps:
+        steps.stage(f"opening {store}")
+        with Live.open(store, read_only=True) as live:
+            figures = live.status()
+    if prometheus is not None:
+        with replacing(prometheus) as draft:
+            draft.write_text(prometheus_text(figures), encoding="utf-8")
+    run.result(figures, table(str(store), ["", ""], _rows(figures)))
+    ringing = [name for name, alarm in figures["judged"]["alarms"].items() if alarm["rang"] is not None]
+    if fail_on is not None and ringing:
+        run.note(f"alarm: {', '.join(ringing)}")
+        raise typer.Exit(ALARMED)
+
+
+def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
+    judged = figures["judged"]
+    rows = [(name, number(figures[name])) for name in ("nodes", "edges", "labels", "events")]
+    low, high = judged["coverage_interval"]
+    rows += [
+        ("labels that evaluated a set", number(judged["labels"])),
+        ("target coverage", percent(1.0 - figures["alpha"])),
+        ("coverage so far", percent(judged["coverage"])),
+        ("… interval that holds at all times", f"{percent(low)} to {percent(high)}"),
+        (f"… of the last {judged['window']} labels", percent(judged["recent_coverage"])),
+        ("average set size", number(judged["mean_size"], 2)),
+        ("median label delay, in labels", number(judged["label_delay"], 0)),
+    ]
+    for name, alarm in judged["alarms"].items():
+        rows.append((f"alarm: {name}", "no" if alarm["rang"] is None else f"raised after {alarm['rang']:,} labels"))
+    return rows
+
+
+# -- what was calibrated before ----------------------------------------------------------------------------------------
+
+
+class Store:
+    """A living graph as something that predicts nodes by their positions among its ids."""
+
+    def __init__(self, path: Path) -> None:
+        from napsets.live.live import Live
+
+        with Live.open(path, read_only=True) as live:  # the state stays, without the log
+            self.live, self.method, self.class_names = live, live.method, live.class_names
+            self.alpha = live.status()["alpha"]
+        self.ids, free = live.ids(), set(live.ids(unlabelled=True))
+        self.unlabelled = np.array([place for place, name in enumerate(self.ids) if name in free], dtype=np.int64)
+        self.labels = len(self.ids) - len(free)
+
+    def predict(self, nodes: IntArray, alpha: float, progress: Any = None, p_values: bool = False) -> Any:
+        """Return the sets of nodes."""
+        ids = [self.ids[node] for node in nodes.tolist()]
+        sets = self.live.predict(ids, alpha)
+        return replace(sets, p_values=self.live.p_values(ids)) if p_values else sets
+
+
+class SavedMethod:
+    """A calibrated method from a file, likewise."""
+
+    def __init__(self, path: Path) -> None:
+        from napsets.methods import Calibrated, load
+
+        loaded = load(path)
+        self.calibrated = loaded if isinstance(loaded, Calibrated) else loaded.calibrated()
+        scored = self.calibrated.scored
+        self.class_names, self.method, self.score = scored.class_names, self.calibrated.method, self.calibrated.score
+        everyone = np.arange(self.calibrated.num_nodes)
+        self.ids: Sequence[Any] = (everyone if scored.ids is None else scored.ids).tolist()
+        self.unlabelled = np.setdiff1d(everyone, scored.calibration)
+        self.labels = int(scored.calibration.size)
+
+    def predict(self, nodes: IntArray, alpha: float, **options: Any) -> Any:
+        """Return the predictions of nodes."""
+        return self.calibrated.predict(positions=nodes, alpha=alpha, **options)
