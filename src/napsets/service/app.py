@@ -30,7 +30,7 @@ from napsets.service.bodies import (
     set_rows,
     sets_json,
 )
-from napsets.service.guard import Guard, Limits, RefusedError, Requests, prometheus_text
+from napsets.service.guard import Guard, Limits, RefusedError, Requests, prometheus_text, read_body
 from napsets.service.owner import Owner, Thread
 from napsets.version import __version__
 
@@ -40,6 +40,7 @@ try:
     from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
     from fastapi.routing import APIRoute
     from starlette.convertors import PathConvertor, register_url_convertor
+    from starlette.exceptions import HTTPException
 except ImportError as error:
     raise MissingDependencyError("fastapi", "serve") from error
 
@@ -69,13 +70,18 @@ register_url_convertor("id", IdConvertor())
 
 
 class ParsedRequest(Request):
-    """A request whose body was read already."""
+    """A request whose body was read already: its bytes, and its model."""
 
-    parsed: Any = None
+    content: bytes = b""
+    model: Any = None
+
+    async def body(self) -> bytes:
+        """Return the bytes of the body."""
+        return self.content
 
     async def json(self) -> Any:
         """Return the body as its model."""
-        return self.parsed
+        return self.model
 
 
 class ParsedRoute(APIRoute):
@@ -89,13 +95,13 @@ class ParsedRoute(APIRoute):
             return handler
 
         async def parsing(request: Request) -> Response:
+            owner, limits = request.app.state.owner, request.app.state.limits
             parsed = ParsedRequest(request.scope, request.receive)
-            body = await parsed.body()
-            if body:
-                owner, most = request.app.state.owner, request.app.state.limits.batch
+            parsed.content = await read_body(request.headers.get("content-length", ""), request.receive, limits)
+            if parsed.content:
                 model: Any = field.field_info.annotation
-                parse = partial(parse_body, model, body, most)
-                parsed.parsed = parse() if len(body) < _SMALL else await owner.wait_for(parse)
+                parse = partial(parse_body, model, parsed.content, limits.batch)
+                parsed.model = parse() if len(parsed.content) < _SMALL else await owner.wait_for(parse)
             return await handler(parsed)
 
         return parsing
@@ -128,14 +134,14 @@ def make_app(live: Live, *, limits: Limits = Limits(), token: str | None = None)
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        exception_handlers=dict.fromkeys((RefusedError, NapsetsError, RequestValidationError, 404, 405), _refuse),
     )
     app.router.route_class = ParsedRoute
     app.state.owner, app.state.limits = owner, limits
-    _add_errors(app)
     _add_sets(app, owner)
     _add_changes(app, owner)
     _add_status(app, owner, requests)
-    return Guard(app, limits, token, requests)
+    return Guard(app, token, requests)
 
 
 def _add_sets(app: FastAPI, owner: Owner) -> None:
@@ -260,28 +266,21 @@ def _numbers_of(live: Live, labels: list[Any]) -> list[Any]:
     return [numbers[label] if isinstance(label, str) else label for label in labels]
 
 
-def _add_errors(app: FastAPI) -> None:
-    def answer(status: int, text: str) -> JSONResponse:
-        return JSONResponse({"error": text}, status)
-
-    def handler(status: Callable[[Any], int]) -> Callable[[Request, Exception], JSONResponse]:
-        return lambda request, error: answer(status(error), str(error))
-
-    def misused(request: Request, error: Exception) -> JSONResponse:
-        first = error.errors()[0]  # type: ignore[attr-defined]
-        return answer(422, sentence_of(first["loc"][1:], first["msg"], first.get("input")))
-
-    def not_possible(request: Request, error: Exception) -> JSONResponse:
-        refused = answer(405, f"the method {request.method} is not allowed here")
-        refused.headers.update(getattr(error, "headers", None) or {})  # which methods are
-        return refused
-
-    app.add_exception_handler(RefusedError, handler(lambda error: int(error.status)))
-    app.add_exception_handler(InvalidInputError, handler(lambda error: 409 if str(error).startswith("`key`") else 422))
-    app.add_exception_handler(NapsetsError, handler(lambda error: 422))
-    app.add_exception_handler(RequestValidationError, misused)
-    app.add_exception_handler(404, lambda request, error: answer(404, f"there is nothing at {request.url.path!r}"))
-    app.add_exception_handler(405, not_possible)
+async def _refuse(request: Request, error: Any) -> JSONResponse:
+    """Answer a request that is refused, in a sentence."""
+    status, text, headers = 422, str(error), None
+    if isinstance(error, RefusedError):
+        status = error.status
+    elif isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        text = sentence_of(first["loc"][1:], first["msg"], first.get("input"))
+    elif isinstance(error, InvalidInputError) and text.startswith("`key`"):
+        status = 409
+    elif isinstance(error, HTTPException):
+        status, headers = error.status_code, error.headers  # which say what methods are allowed
+        nothing = f"there is nothing at {request.url.path!r}"
+        text = nothing if status == 404 else f"the method {request.method} is not allowed here"
+    return JSONResponse({"error": text}, status, headers)
 
 
 @lru_cache(maxsize=1)

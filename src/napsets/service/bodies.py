@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import cache
 from typing import Annotated, Any
@@ -62,10 +62,9 @@ class NodesBody(_Body):
     )
 
 
-class ProbabilitiesBody(_Body):
+class ProbabilitiesBody(NodesBody):
     """New probabilities for existing nodes."""
 
-    nodes: list[NodeEntry]
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"nodes": [{"node": "ann", "probabilities": [0.1, 0.8, 0.1]}]}]}
     )
@@ -234,21 +233,20 @@ def set_rows(nodes: Sequence[Any], sets: PredictionSets) -> list[dict[str, Any]]
     labels: list[list[Any]] = [[] for _ in nodes]
     for entry, column in zip(entries.tolist(), columns.tolist(), strict=True):
         labels[entry].append(names[column])
-    numbers = zip(
-        nodes, labels, sets.thresholds.tolist(), sets.support.tolist(), sets.effective_size.tolist(), strict=True
+    return _rows(
+        node=nodes,
+        labels=labels,
+        size=map(len, labels),
+        threshold=map(finite, sets.thresholds.tolist()),
+        support=sets.support.tolist(),
+        effective_size=sets.effective_size.tolist(),
+        alpha=[sets.alpha] * len(nodes),
     )
-    return [
-        {
-            "node": node,
-            "labels": own,
-            "size": len(own),
-            "threshold": finite(threshold),
-            "support": support,
-            "effective_size": effective_size,
-            "alpha": sets.alpha,
-        }
-        for node, own, threshold, support, effective_size in numbers
-    ]
+
+
+def _rows(**columns: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return columns of one length as entries."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def finite(value: float) -> float | None:
@@ -269,28 +267,16 @@ def explained(live: Live, node: Any, alpha: float | None = None) -> dict[str, An
     names: Any = live.class_names or range(scores.size)
     thresholds = sets.thresholds if sets.label_thresholds is None else sets.label_thresholds[0]
     thresholds = np.broadcast_to(thresholds, scores.shape)
-    columns = zip(
-        names,
-        probabilities.tolist(),
-        scores.tolist(),
-        thresholds.tolist(),
-        p_values.tolist(),
-        sets.member[0].tolist(),
-        strict=True,
-    )
     return set_rows([node], sets)[0] | {
         "reason": _reason(sets, thresholds, p_values),
-        "candidates": [
-            {
-                "label": name,
-                "probability": probability,
-                "score": finite(score),
-                "threshold": finite(threshold),
-                "p_value": p_value,
-                "member": member,
-            }
-            for name, probability, score, threshold, p_value, member in columns
-        ],
+        "candidates": _rows(
+            label=names,
+            probability=probabilities.tolist(),
+            score=map(finite, scores.tolist()),
+            threshold=map(finite, thresholds.tolist()),
+            p_value=p_values.tolist(),
+            member=sets.member[0].tolist(),
+        ),
         "neighbours": [{"node": other, "label": names[label], "hops": hops} for other, label, hops in neighbours],
     }
 

@@ -6,14 +6,12 @@ import asyncio
 import heapq
 import hmac
 import ipaddress
-import json
-import math
 import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
-from threading import Lock
+from itertools import accumulate
 from time import perf_counter
 from typing import Any
 from urllib.parse import parse_qsl
@@ -110,44 +108,37 @@ class Requests:
         self._seconds = 0.0
         #: Seconds, when by a clock that never jumps, when by the clock on the wall, method, route, status.
         self._slowest: list[tuple[float, float, float, str, str, int]] = []
-        self._lock = Lock()
 
     def add(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request."""
-        with self._lock:
-            self.counts[method, route, status] += 1
-            self._buckets[bisect_left(_BUCKETS, seconds)] += 1
-            self._seconds += seconds
-            if len(self._slowest) < _SLOWEST or seconds > self._slowest[-1][0] or not self._is_recent(self._slowest[0]):
-                entry = (seconds, time.monotonic(), time.time(), method, route, status)
-                self._slowest = heapq.nlargest(_SLOWEST, [entry, *filter(self._is_recent, self._slowest)])
+        self.counts[method, route, status] += 1
+        self._buckets[bisect_left(_BUCKETS, seconds)] += 1
+        self._seconds += seconds
+        entry = (seconds, time.monotonic(), time.time(), method, route, status)
+        self._slowest = heapq.nlargest(_SLOWEST, [entry, *self._recent()])
 
-    @staticmethod
-    def _is_recent(entry: tuple[float, float, float, str, str, int]) -> bool:
-        return time.monotonic() - entry[1] < _REMEMBERED
+    def _recent(self) -> list[tuple[float, float, float, str, str, int]]:
+        return [entry for entry in self._slowest if time.monotonic() - entry[1] < _REMEMBERED]
 
     def slowest(self) -> list[dict[str, Any]]:
         """Return the slowest requests of the last hour, slowest first."""
-        with self._lock:
-            return [
-                {"milliseconds": round(1000 * seconds, 3), "at": round(at, 3), "method": method, "route": route,
-                 "status": status}
-                for seconds, _, at, method, route, status in filter(self._is_recent, self._slowest)
-            ]  # fmt: skip
+        return [
+            {"milliseconds": round(1000 * seconds, 3), "at": round(at, 3), "method": method, "route": route,
+             "status": status}
+            for seconds, _, at, method, route, status in self._recent()
+        ]  # fmt: skip
 
     def lines(self) -> Iterator[str]:
         """Yield the figures as Prometheus reads them."""
-        with self._lock:
-            yield from _head("requests_total", "counter", "Requests by method, route and status.")
-            for (method, route, status), count in sorted(self.counts.items()):
-                yield f'napsets_requests_total{{method="{method}",route="{_escaped(route)}",status="{status}"}} {count}'
-            yield from _head("request_seconds", "histogram", "How long requests took.")
-            total = 0
-            for end, count in zip((*_BUCKETS, math.inf), self._buckets, strict=True):
-                total += count
-                yield f'napsets_request_seconds_bucket{{le="{"+Inf" if math.isinf(end) else end}"}} {total}'
-            yield f"napsets_request_seconds_sum {self._seconds!r}"
-            yield f"napsets_request_seconds_count {total}"
+        yield from _head("requests_total", "counter", "Requests by method, route and status.")
+        for (method, route, status), count in sorted(self.counts.items()):
+            yield f'napsets_requests_total{{method="{method}",route="{_escaped(route)}",status="{status}"}} {count}'
+        yield from _head("request_seconds", "histogram", "How long requests took.")
+        totals = list(accumulate(self._buckets))
+        for end, total in zip((*_BUCKETS, "+Inf"), totals, strict=True):
+            yield f'napsets_request_seconds_bucket{{le="{end}"}} {total}'
+        yield f"napsets_request_seconds_sum {self._seconds!r}"
+        yield f"napsets_request_seconds_count {totals[-1]}"
 
 
 def prometheus_text(status: Mapping[str, Any], requests: Requests | None = None) -> str:
@@ -212,14 +203,14 @@ class RefusedError(Exception):
 
 
 class Guard:
-    """An ASGI application around another, which refuses requests beyond its limits and counts all of them.
+    """An ASGI application around another, which refuses strangers and malformed requests, and counts all of them.
 
     Without a token, only requests to a name of this machine are answered, so that no page of another site can reach the
     service through somebody's browser.
     """
 
-    def __init__(self, app: Any, limits: Limits, token: str | None, requests: Requests) -> None:
-        self.app, self.limits, self.token, self.requests = app, limits, token, requests
+    def __init__(self, app: Any, token: str | None, requests: Requests) -> None:
+        self.app, self.token, self.requests = app, token, requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -238,19 +229,22 @@ class Guard:
             await send(message)
 
         try:
-            headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-            if len(headers) < len(scope["headers"]):
-                _refuse_repeated([name for name, _ in scope["headers"]])
-            self._check(scope, headers)
-            await self.app(inner, _replay(await self._body(headers, receive), receive), watched)
+            self._check(scope)
+            await self.app(inner, receive, watched)
         except RefusedError as refused:
-            await _answer(watched, refused)
+            from starlette.responses import JSONResponse
+
+            headers = {"www-authenticate": "Bearer"} if refused.status == 401 else None
+            await JSONResponse({"error": str(refused)}, refused.status, headers)(scope, receive, watched)
         finally:
             route = getattr(inner.get("route"), "path", "other").replace(":id}", "}")
             method = scope["method"] if scope["method"] in _METHODS else "other"
             self.requests.add(method, route, status, perf_counter() - began)
 
-    def _check(self, scope: Scope, headers: dict[bytes, str]) -> None:
+    def _check(self, scope: Scope) -> None:
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        if len(headers) < len(scope["headers"]):
+            _refuse_repeated([name for name, _ in scope["headers"]])
         if self.token is None:
             host = headers.get(b"host", "localhost")
             name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
@@ -267,19 +261,6 @@ class Guard:
             coding = headers.get(b"content-encoding", "identity").strip().lower()
             if coding != "identity":
                 raise RefusedError(415, f"the body must not be compressed; its Content-Encoding is {coding[:100]!r}")
-
-    async def _body(self, headers: dict[bytes, str], receive: Receive) -> bytes:
-        """Return the body, as far as it is within the limits."""
-        most = self.limits.body_bytes
-        announced = headers.get(b"content-length", "0")
-        if announced == "0" and b"transfer-encoding" not in headers:
-            return b""
-        if announced.isdigit() and int(announced) > most:
-            raise RefusedError(413, f"the body must have at most {most:,} bytes; it has {int(announced):,}")
-        try:
-            return await asyncio.wait_for(_read(receive, most), self.limits.seconds)
-        except asyncio.TimeoutError:
-            raise RefusedError(408, f"the request must arrive within {self.limits.seconds:g} seconds") from None
 
 
 def _refuse_repeated(names: list[bytes]) -> None:
@@ -299,6 +280,17 @@ def _check_query(query: str) -> None:
             raise RefusedError(422, f"`{name}` must occur only once in the query; it occurs several times")
 
 
+async def read_body(announced: str, receive: Receive, limits: Limits) -> bytes:
+    """Return the body of a request, whose header announced its length, as far as it is within the limits."""
+    most = limits.body_bytes
+    if announced.isdigit() and int(announced) > most:
+        raise RefusedError(413, f"the body must have at most {most:,} bytes; it has {int(announced):,}")
+    try:
+        return await asyncio.wait_for(_read(receive, most), limits.seconds)
+    except asyncio.TimeoutError:
+        raise RefusedError(408, f"the request must arrive within {limits.seconds:g} seconds") from None
+
+
 async def _read(receive: Receive, most: int) -> bytes:
     body = bytearray()
     while True:
@@ -308,23 +300,3 @@ async def _read(receive: Receive, most: int) -> bytes:
             raise RefusedError(413, f"the body must have at most {most:,} bytes; it has more")
         if not message.get("more_body"):
             return bytes(body)
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return what gives the application a body that was read already, and then whatever comes."""
-    first = iter([{"type": "http.request", "body": body, "more_body": False}])
-
-    async def again() -> Message:
-        message = next(first, None)
-        return await receive() if message is None else message
-
-    return again
-
-
-async def _answer(send: Send, refused: RefusedError) -> None:
-    body = json.dumps({"error": str(refused)}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if refused.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
