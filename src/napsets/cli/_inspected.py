@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from napsets.cli._output import number, percent, signed, table
 from napsets.files import Inputs
-from napsets.predictions import Prediction, PredictionSets
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 #: What is said of the threshold.
 _THRESHOLD = (
@@ -21,107 +20,79 @@ _THRESHOLD = (
 _SHOWN_LABELS = 8
 
 
-class Explanation(ABC):
-    """What is said of one kind of prediction."""
+def explain(inspection: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
+    """Return all that is said of a node, with at most this many neighbours and labelled nodes as evidence."""
+    kind = _KINDS[inputs.prediction]
+    return {
+        "node": inputs.ids.take(np.array([inspection.node]))[0].as_py(),
+        "alpha": inspection.alpha,
+        **kind.outcome(inspection, inputs),
+        **_full_level(inspection, inputs),
+        **{name: getattr(inspection, name) for name in _THRESHOLD},
+        "hops": [vars(row) for row in inspection.hops],
+        kind.truth: kind.truth_of(inputs, inspection.node),
+        "reason": inspection.reason(),
+        "neighbours": _neighbours(inspection, inputs, shown),
+        "evidence": None if inspection.evidence is None else _evidence(inspection.evidence, inputs, shown),
+    }
 
-    #: What is true of one node.
-    truth: ClassVar[str]
 
-    def result(self, inspection: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
-        """Return all that is said, with at most this many neighbours and labelled nodes as evidence."""
-        evidence = inspection.evidence
-        return {
-            "node": inputs.ids.take(np.array([inspection.node]))[0].as_py(),
-            "alpha": inspection.alpha,
-            **self.outcome(inspection, inputs),
-            **{name: getattr(inspection, name) for name in _THRESHOLD},
-            "hops": [vars(row) for row in inspection.hops],
-            self.truth: self.truth_of(inputs, inspection.node),
-            "reason": inspection.reason(),
-            "neighbours": self._neighbours(inspection, inputs, shown),
-            "evidence": None if evidence is None else self._evidence(evidence, inputs, shown),
-        }
+def explanation_tables(result: dict[str, Any], inspection: Any, prediction: type[Prediction]) -> tuple[Any, list[Any]]:
+    """Return the first table, and those that come after what the threshold follows from."""
+    kind = _KINDS[prediction]
+    title = f"Node {result['node']} at alpha = {result['alpha']:g}"
+    evidence = [] if result["evidence"] is None else kind.evidence_tables(result["evidence"])
+    return table(title, ["", ""], [("method", result["method"]), *kind.head_rows(result)]), [
+        *_hop_tables(inspection),
+        kind.score_table(result),
+        *evidence,
+        _neighbour_table(result, inspection.neighbours.size, kind.truth),
+    ]
 
-    def tables(self, result: dict[str, Any], inspection: Any) -> tuple[Any, list[Any]]:
-        """Return the first table, and those that come after what the threshold follows from."""
-        title = f"Node {result['node']} at alpha = {result['alpha']:g}"
-        evidence = [] if result["evidence"] is None else self.evidence_tables(result["evidence"])
-        return table(title, ["", ""], [("method", result["method"]), *self.head_rows(result)]), [
-            *_hop_tables(inspection),
-            self.score_table(result),
-            *evidence,
-            _neighbour_table(result, inspection.neighbours.size, self.truth),
-        ]
 
-    def _neighbours(self, inspection: Any, inputs: Inputs, shown: int) -> list[dict[str, Any]]:
-        """Return the calibration nodes with scores nearest to the threshold."""
-        chosen = inspection.nearest(shown)
-        nodes, distances = inspection.neighbours[chosen], inspection.neighbour_distances
-        columns = zip(
-            inputs.ids.take(nodes).to_pylist(),
-            inspection.neighbour_hops[chosen],
-            inspection.neighbour_weights[chosen],
-            nodes,
-            inspection.neighbour_scores[chosen],
-            [None] * chosen.size if distances is None else distances[chosen].tolist(),
-            strict=True,
+def _full_level(inspection: Any, inputs: Inputs) -> dict[str, Any]:
+    """Return for which held-out nodes a candidate is evidence, and the threshold without any, at a full level."""
+    if inspection.listeners is None:
+        return {}
+    listeners = inputs.ids.take(inspection.listeners).to_pylist()
+    return {"base_threshold": inspection.base_threshold, "listeners": listeners}
+
+
+def _neighbours(inspection: Any, inputs: Inputs, shown: int) -> list[dict[str, Any]]:
+    """Return the calibration nodes with scores nearest to the threshold."""
+    kind, chosen = _KINDS[inputs.prediction], inspection.nearest(shown)
+    nodes, distances = inspection.neighbours[chosen], inspection.neighbour_distances
+    rows = [
+        {"node": name, "hop": int(hop) or None, "weight": weight, kind.truth: kind.truth_of(inputs, int(node)),
+         "score": score}
+        for name, node, hop, weight, score in zip(
+            inputs.ids.take(nodes).to_pylist(), nodes, inspection.neighbour_hops[chosen],
+            inspection.neighbour_weights[chosen], inspection.neighbour_scores[chosen], strict=True,
         )
-        return [
-            {
-                "node": name,
-                "hop": int(hop) or None,
-                "weight": weight,
-                self.truth: self.truth_of(inputs, int(place)),
-                "score": score,
-            }
-            | ({} if distance is None else {"distance": distance})
-            for name, hop, weight, place, score, distance in columns
-        ]
-
-    def _evidence(self, evidence: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
-        """Return what the labels around the node contributed, and the labelled nodes with the strongest evidence."""
-        voices = evidence.voices[:shown]
-        nodes = inputs.ids.take(np.array([voice.node for voice in voices], dtype=np.int64)).to_pylist()
-        return {
-            "sentence": evidence.sentence,
-            **self.evidence_parts(evidence, inputs),
-            "voices": [
-                {"node": node, "hop": voice.hop} | self.voice(voice, evidence, inputs)
-                for node, voice in zip(nodes, voices, strict=True)
-            ],
-            "speaking": len(evidence.voices),
-        }
-
-    @abstractmethod
-    def outcome(self, inspection: Any, inputs: Inputs) -> dict[str, Any]:
-        """Return what was predicted, and what it was made of."""
-
-    @abstractmethod
-    def truth_of(self, inputs: Inputs, node: int) -> Any:
-        """Return what is true of a node, None where it is unknown."""
-
-    @abstractmethod
-    def head_rows(self, result: dict[str, Any]) -> list[tuple[str, str]]:
-        """Return the rows of the first table."""
-
-    @abstractmethod
-    def score_table(self, result: dict[str, Any]) -> Any:
-        """Return what the scores are made of."""
-
-    @abstractmethod
-    def evidence_parts(self, evidence: Any, inputs: Inputs) -> dict[str, Any]:
-        """Return what each part of the evidence contributed."""
-
-    @abstractmethod
-    def voice(self, voice: Any, evidence: Any, inputs: Inputs) -> dict[str, Any]:
-        """Return what one labelled node contributed."""
-
-    @abstractmethod
-    def evidence_tables(self, evidence: dict[str, Any]) -> list[Any]:
-        """Return it as tables."""
+    ]  # fmt: skip
+    if distances is not None:
+        rows = [row | {"distance": distance} for row, distance in zip(rows, distances[chosen].tolist(), strict=True)]
+    return rows
 
 
-class _SetExplanation(Explanation):
+def _evidence(evidence: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
+    """Return what the labels around the node contributed, and the labelled nodes with the strongest evidence."""
+    kind, voices = _KINDS[inputs.prediction], evidence.voices[:shown]
+    nodes = inputs.ids.take(np.array([voice.node for voice in voices], dtype=np.int64)).to_pylist()
+    return {
+        "sentence": evidence.sentence,
+        **kind.evidence_parts(evidence, inputs),
+        "voices": [
+            {"node": node, "hop": voice.hop} | kind.voice(voice, evidence, inputs)
+            for node, voice in zip(nodes, voices, strict=True)
+        ],
+        "speaking": len(evidence.voices),
+    }
+
+
+class _Sets:
+    """What is said of a set."""
+
     truth = "label"
 
     def outcome(self, inspection: Any, inputs: Inputs) -> dict[str, Any]:
@@ -136,7 +107,6 @@ class _SetExplanation(Explanation):
                     zip(names, inspection.probabilities, inspection.scores, inspection.member, strict=True)
                 )
             ],
-            **_heard(inspection, inputs),
         }
 
     def truth_of(self, inputs: Inputs, node: int) -> Any:
@@ -207,14 +177,6 @@ class _SetExplanation(Explanation):
         ]
 
 
-def _heard(inspection: Any, inputs: Inputs) -> dict[str, Any]:
-    """Return for which held-out nodes a candidate is evidence, and the threshold without any, at a full level."""
-    if inspection.listeners is None:
-        return {}
-    listeners = inputs.ids.take(inspection.listeners).to_pylist()
-    return {"base_threshold": inspection.base_threshold, "listeners": listeners}
-
-
 #: What the terms of shifted outputs are, in words; those of residuals say of how many labelled nodes.
 _WORDS = {
     "constant": "constant",
@@ -223,7 +185,9 @@ _WORDS = {
 }
 
 
-class _IntervalExplanation(Explanation):
+class _Intervals:
+    """What is said of an interval."""
+
     truth = "target"
 
     def outcome(self, inspection: Any, inputs: Inputs) -> dict[str, Any]:
@@ -235,7 +199,6 @@ class _IntervalExplanation(Explanation):
             "prediction": inspection.centre,
             "rule": inspection.rule,
             "outputs": [{"output": name, "model": model, "used": used} for name, model, used in columns],
-            **_heard(inspection, inputs),
         }
 
     def truth_of(self, inputs: Inputs, node: int) -> Any:
@@ -322,9 +285,7 @@ class _IntervalExplanation(Explanation):
         return [table(title, columns, rows), table(_spoken(evidence), heads, voices)]
 
 
-def explanation_of(prediction: type[Prediction]) -> Explanation:
-    """Return what is said of a kind of prediction."""
-    return _SetExplanation() if prediction is PredictionSets else _IntervalExplanation()
+_KINDS: dict[type[Prediction], Any] = {PredictionSets: _Sets(), PredictionIntervals: _Intervals()}
 
 
 def _spoken(evidence: dict[str, Any]) -> str:

@@ -64,40 +64,13 @@ def _check_names(text: str | None) -> str | None:
     return text
 
 
-MethodOption = Annotated[
-    str | None,
-    typer.Option(
-        "--method",
-        "-m",
-        help=f"The method: {', '.join(METHODS)}. `napsets methods` says what each is for. Without it {DEFAULT_METHOD}; "
-        f"or {LOCAL_METHOD} if --hops, --decay, --pool, --alike, --fallback, --level, --score or, with --directed, "
-        f"--direction is given, and {LENGTH_METHOD} if --radius is.",
-        autocompletion=lambda: list(METHODS),
-        callback=_check_names,
-    ),
-]
-MethodsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--methods",
-        help=f"Methods to compare, the baseline first, separated by commas: {', '.join(METHODS)}. Without it "
-        f"{', '.join(SETS.compared)}, as far as they suit the task.",
-        autocompletion=lambda: list(METHODS),
-        callback=_check_names,
-    ),
-]
 Pool = Annotated[
     float | None,
-    typer.Option(
-        "--pool",
-        min=0,
-        help="Weight of all labelled nodes together, in neighbours. Without it, the method's default.",
-    ),
+    typer.Option(min=0, help="Weight of all labelled nodes together, in neighbours. Without it, the method's default."),
 ]
 Alike = Annotated[
     float | None,
     typer.Option(
-        "--alike",
         min=0,
         help="Weight of the labelled nodes with the same predicted label, in neighbours. Without it, the method's "
         "default.",
@@ -106,20 +79,12 @@ Alike = Annotated[
 
 #: Groups that are made from names alone.
 GROUP_NAMES = tuple(name for name in GROUPS if name != "group")
-By = Annotated[
-    str | None,
-    typer.Option(
-        "--by",
-        help=f"Groups within each of which coverage has to hold: {', '.join(GROUP_NAMES)}, or a file with the columns "
-        f"node and group.",
-    ),
-]
+
 LevelOption = Annotated[
     Literal["nominal", "exact"] | None,
     typer.Option(
-        "--level",
         help="Thresholds at 1 − alpha (nominal), or at a level set on held-out labels (exact: with a guarantee). "
-        "Without it, the method's default; auto sets its own.",
+        "Without it, the method's default; auto sets its own."
     ),
 ]
 
@@ -131,7 +96,18 @@ LevelOption = Annotated[
 class MethodOptions:
     """One method and its settings."""
 
-    method: MethodOption = None
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            "-m",
+            help=f"The method: {', '.join(METHODS)}. `napsets methods` says what each is for. Without it "
+            f"{DEFAULT_METHOD}; or {LOCAL_METHOD} if --hops, --decay, --pool, --alike, --fallback, --level, --score "
+            f"or, with --directed, --direction is given, and {LENGTH_METHOD} if --radius is.",
+            autocompletion=lambda: list(METHODS),
+            callback=_check_names,
+        ),
+    ] = None
     alpha: Alpha = 0.1
     hops: Hops = 2
     decay: DecayOption = None
@@ -139,7 +115,13 @@ class MethodOptions:
     alike: Alike = None
     radius: Radius = None
     features: FeaturesOption = None
-    by: By = None
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Groups within each of which coverage has to hold: {', '.join(GROUP_NAMES)}, or a file with the "
+            f"columns node and group."
+        ),
+    ] = None
     score: ScoreOption = DEFAULT_SCORE
     seed: Seed = 0
     allow_empty: AllowEmpty = True
@@ -227,7 +209,15 @@ class MethodOptions:
 class ComparisonOptions:
     """Several methods, and the settings that they share."""
 
-    methods: MethodsOption = None
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Methods to compare, the baseline first, separated by commas: {', '.join(METHODS)}. Without it "
+            f"{', '.join(SETS.compared)}, as far as they suit the task.",
+            autocompletion=lambda: list(METHODS),
+            callback=_check_names,
+        ),
+    ] = None
     alpha: Alpha = 0.1
     hops: Hops = 2
     pool: Pool = None

@@ -22,66 +22,10 @@ from napsets.localisers.decay import DECAYS, check_decay
 from napsets.localisers.path_lengths import LENGTH_DECAYS
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-Directed = Annotated[
-    bool, typer.Option("--directed", help="Edges go from source to target; follow them as --direction says.")
-]
-
-DirectionOption = Annotated[
-    Direction,
-    typer.Option("--direction", help="With --directed: from a node to its targets (out), its sources (in), or both."),
-]
-
-WeightsAre = Annotated[
-    Literal["lengths", "strengths"] | None,
-    typer.Option(
-        "--weights-are",
-        help="Whether the column weight of the edges holds lengths or strengths (length = 1/strength). Without it, "
-        "weights are not used.",
-    ),
-]
-
-IdKind = Annotated[
-    Literal["auto", "integer", "string"],
-    typer.Option("--ids", help="Read ids as the files have them (auto), or all of them as integers or as text."),
-]
-
 LabelsAre = Annotated[
     Literal["auto", "names", "indices"],
     typer.Option(
-        "--labels-are",
-        help="Whether labels are names of classes or their numbers from 0; auto: names if all are, numbers if none is.",
-    ),
-]
-
-Logits = Annotated[
-    bool,
-    typer.Option("--logits", help="The file holds logits (a model's outputs before softmax) instead of probabilities."),
-]
-
-Normalise = Annotated[
-    bool,
-    typer.Option("--normalise", help="Divide each row of probabilities by its sum: rounded shares, or percentages."),
-]
-
-IgnoreColumns = Annotated[
-    str,
-    typer.Option("--ignore-columns", help="Columns of --probabilities that are not classes, as in split,year."),
-]
-
-SkipUnknown = Annotated[
-    bool,
-    typer.Option(
-        "--skip-unknown",
-        help="Leave out rows with ids that the probabilities lack, or labels that are not classes, instead of failing.",
-    ),
-]
-
-TaskOption = Annotated[
-    Literal["classification", "regression"],
-    typer.Option(
-        "--task",
-        help="Sets of labels, or intervals for numbers. For intervals, --probabilities has the columns node and lower, "
-        "upper (two quantiles) or prediction [, spread], and --labels has the columns node, target.",
+        help="Whether labels are names of classes or their numbers from 0; auto: names if all are, numbers if none is."
     ),
 ]
 
@@ -102,38 +46,6 @@ def _check_reading(name: str) -> Any:
     return check
 
 
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        help="Names of columns, if not node, source, target, label: node=id,source=src. In one file only: "
-        "labels.node=uid. For regression: prediction=yhat, labels.target=price. Files of sets keep their names.",
-        callback=_check_reading("columns"),
-        rich_help_panel=FILES_PANEL,
-    ),
-]
-
-Separator = Annotated[
-    str | None,
-    typer.Option(
-        "--separator",
-        help="Separator of CSV files, read or written: ';', '|', tab. Without it a comma, in .tsv a tab.",
-        callback=_check_reading("separator"),
-        rich_help_panel=FILES_PANEL,
-    ),
-]
-
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        help=f"Format of files whose name does not show it, and of -: {', '.join(FORMATS)}. Without it, - is CSV.",
-        autocompletion=lambda: list(FORMATS),
-        callback=_check_reading("format"),
-        rich_help_panel=FILES_PANEL,
-    ),
-]
-
 #: Which options on reading files have a meaning for what is predicted.
 _READ_FOR: dict[type[Prediction], tuple[str, ...]] = {
     PredictionSets: ("ids", "labels_are", "skip_unknown", "logits"),
@@ -145,19 +57,80 @@ _READ_FOR: dict[type[Prediction], tuple[str, ...]] = {
 class ReadingOptions:
     """How files are read, and what is to be predicted from them."""
 
-    directed: Directed = False
-    direction: DirectionOption = "out"
-    weights_are: WeightsAre = None
-    ids: IdKind = "auto"
-    skip_unknown: SkipUnknown = False
+    directed: Annotated[
+        bool, typer.Option("--directed", help="Edges go from source to target; follow them as --direction says.")
+    ] = False
+    direction: Annotated[
+        Direction, typer.Option(help="With --directed: from a node to its targets (out), its sources (in), or both.")
+    ] = "out"
+    weights_are: Annotated[
+        Literal["lengths", "strengths"] | None,
+        typer.Option(
+            help="Whether the column weight of the edges holds lengths or strengths (length = 1/strength). Without it, "
+            "weights are not used."
+        ),
+    ] = None
+    ids: Annotated[
+        Literal["auto", "integer", "string"],
+        typer.Option(help="Read ids as the files have them (auto), or all of them as integers or as text."),
+    ] = "auto"
+    skip_unknown: Annotated[
+        bool,
+        typer.Option(
+            "--skip-unknown",
+            help="Leave out rows with ids that the probabilities lack, or labels that are not classes, instead of "
+            "failing.",
+        ),
+    ] = False
     labels_are: LabelsAre = "auto"
-    logits: Logits = False
-    normalise: Normalise = False
-    ignore_columns: IgnoreColumns = ""
-    task: TaskOption = "classification"
-    columns: Columns = None
-    separator: Separator = None
-    format: FormatOption = None
+    logits: Annotated[
+        bool,
+        typer.Option(
+            "--logits", help="The file holds logits (a model's outputs before softmax) instead of probabilities."
+        ),
+    ] = False
+    normalise: Annotated[
+        bool,
+        typer.Option(
+            "--normalise", help="Divide each row of probabilities by its sum: rounded shares, or percentages."
+        ),
+    ] = False
+    ignore_columns: Annotated[
+        str, typer.Option(help="Columns of --probabilities that are not classes, as in split,year.")
+    ] = ""
+    task: Annotated[
+        Literal["classification", "regression"],
+        typer.Option(
+            help="Sets of labels, or intervals for numbers. For intervals, --probabilities has the columns node and "
+            "lower, upper (two quantiles) or prediction [, spread], and --labels has the columns node, target."
+        ),
+    ] = "classification"
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Names of columns, if not node, source, target, label: node=id,source=src. In one file only: "
+            "labels.node=uid. For regression: prediction=yhat, labels.target=price. Files of sets keep their names.",
+            callback=_check_reading("columns"),
+            rich_help_panel=FILES_PANEL,
+        ),
+    ] = None
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            help="Separator of CSV files, read or written: ';', '|', tab. Without it a comma, in .tsv a tab.",
+            callback=_check_reading("separator"),
+            rich_help_panel=FILES_PANEL,
+        ),
+    ] = None
+    format: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Format of files whose name does not show it, and of -: {', '.join(FORMATS)}. Without it, - is CSV.",
+            autocompletion=lambda: list(FORMATS),
+            callback=_check_reading("format"),
+            rich_help_panel=FILES_PANEL,
+        ),
+    ] = None
 
     @property
     def reading(self) -> Reading:
@@ -264,20 +237,18 @@ Nodes = Annotated[
 TrainingOption = Annotated[
     Path | None,
     typer.Option(
-        "--training",
-        help="Nodes that the model was trained on: column node. They are neither predicted nor used to calibrate.",
+        help="Nodes that the model was trained on: column node. They are neither predicted nor used to calibrate."
     ),
 ]
 FailOnOption = Annotated[
     Literal["never", "warning"],
-    typer.Option("--fail-on", help="With warning: exit with code 3 if the verdict has a warning; files are written."),
+    typer.Option(help="With warning: exit with code 3 if the verdict has a warning; files are written."),
 ]
 FeaturesOption = Annotated[
     Path | None,
     typer.Option(
-        "--features",
         help=f"Features by which nodes are compared (snaps): column node, then one column per feature. {_FORMATS}; or "
-        "a sparse matrix of scipy.sparse.save_npz, one row per node in the order of --probabilities.",
+        "a sparse matrix of scipy.sparse.save_npz, one row per node in the order of --probabilities."
     ),
 ]
 Alpha = Annotated[
@@ -290,7 +261,6 @@ Hops = Annotated[
 DecayOption = Annotated[
     str | None,
     typer.Option(
-        "--decay",
         help="Weight of a node k hops away: uniform (1), hyperbolic (1/k), geometric (2^-k), or numbers as in 1,0.5; "
         "by path length also linear or gaussian. Without it, the method's default.",
         autocompletion=lambda: list(DECAYS),
@@ -299,7 +269,6 @@ DecayOption = Annotated[
 ScoreOption = Annotated[
     str,
     typer.Option(
-        "--score",
         help=f"Conformity score: {', '.join(scores.SCORES)}.",
         autocompletion=lambda: list(scores.SCORES),
         callback=_check_score,
@@ -307,20 +276,17 @@ ScoreOption = Annotated[
 ]
 #: The default score.
 DEFAULT_SCORE = "aps"
-Seed = Annotated[int, typer.Option("--seed", help="Seed of each node's uniform number.", min=0, max=LARGEST_SEED)]
+Seed = Annotated[int, typer.Option(help="Seed of each node's uniform number.", min=0, max=LARGEST_SEED)]
 AllowEmpty = Annotated[
     bool, typer.Option("--allow-empty/--no-empty", help="Keep empty sets, or put the most probable label into them.")
 ]
 FallbackOption = Annotated[
     Literal["full", "global"],
-    typer.Option(
-        "--fallback", help="What a node with too few labelled nodes near it gets: every label, or the global threshold."
-    ),
+    typer.Option(help="What a node with too few labelled nodes near it gets: every label, or the global threshold."),
 ]
 Radius = Annotated[
     float | None,
     typer.Option(
-        "--radius",
         min=0,
         help="Radius of a neighbourhood by path length, for naps-lengths. Without it, the median distance at which a "
         "labelled node has 50 others.",

@@ -32,13 +32,11 @@ EXAMPLES = [
 class NeighbourhoodOptions:
     """The neighbourhoods of PCCV."""
 
-    radius: Annotated[
-        int, typer.Option("--radius", min=0, max=LARGEST_COUNT, help="Radius of the neighbourhoods of PCCV.")
-    ] = 2
+    radius: Annotated[int, typer.Option(min=0, max=LARGEST_COUNT, help="Radius of the neighbourhoods of PCCV.")] = 2
     min_size: Annotated[
-        int, typer.Option("--min-size", min=1, max=LARGEST_COUNT, help="Smallest neighbourhood that PCCV counts.")
+        int, typer.Option(min=1, max=LARGEST_COUNT, help="Smallest neighbourhood that PCCV counts.")
     ] = 30
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the neighbourhoods' roots.", min=0, max=LARGEST_SEED)] = 0
+    seed: Annotated[int, typer.Option(help="Seed of the neighbourhoods' roots.", min=0, max=LARGEST_SEED)] = 0
 
 
 def evaluate(
@@ -52,13 +50,9 @@ def evaluate(
     ] = None,
     groups: Annotated[
         Path | None,
-        typer.Option(
-            "--groups", help="Your own groups: columns node, group. Adds coverage by group, and what chance explains."
-        ),
+        typer.Option(help="Your own groups: columns node, group. Adds coverage by group, and what chance explains."),
     ] = None,
-    strata: Annotated[
-        str | None, typer.Option("--strata", help="Ranges of set sizes for SSCV, as in 0-1,2-3,4-10.")
-    ] = None,
+    strata: Annotated[str | None, typer.Option(help="Ranges of set sizes for SSCV, as in 0-1,2-3,4-10.")] = None,
     neighbourhoods: NeighbourhoodOptions = NeighbourhoodOptions(),
     read: Annotated[ReadingOptions, Only("directed", "direction", "ids")] = ReadingOptions(),
     skip_unknown: Annotated[
@@ -66,15 +60,13 @@ def evaluate(
     ] = False,
     labels_are: LabelsAre = "auto",
     in_order: Annotated[
-        str | None,
-        typer.Option("--in-order", help="Labels came in the order of this column of --labels; 'rows' for its rows."),
+        str | None, typer.Option(help="Labels came in the order of this column of --labels; 'rows' for its rows.")
     ] = None,
     made: Annotated[
-        str | None,
-        typer.Option("--made", help="When each set was made: a column of --labels; adds the delay of labels."),
+        str | None, typer.Option(help="When each set was made: a column of --labels; adds the delay of labels.")
     ] = None,
     page: Annotated[
-        Path | None, typer.Option("--page", help="With --in-order, write pictures over time to this HTML page.")
+        Path | None, typer.Option(help="With --in-order, write pictures over time to this HTML page.")
     ] = None,
 ) -> None:
     """Compare sets, or intervals, with the truth: coverage, size, and how evenly the coverage is spread.
@@ -160,13 +152,11 @@ def _as_made(
     recorded = {key: metadata[key] for key in plain if key in metadata}
     here = plain | recorded | options
     there = plain | recorded if "directed" in recorded else here
-    notes = []
-    if _edges_are(here) != _edges_are(there):
-        notes = [
-            f"{context.params['sets']} was made with {_edges_are(there)}, and is evaluated with {_edges_are(here)}"
-        ]
-    elif _edges_are(here) != _edges_are(plain | options):
-        notes = [f"evaluated with {_edges_are(here)}, as {context.params['sets']} was made"]
+    name, now, then, notes = context.params["sets"], _edges_are(here), _edges_are(there), []
+    if now != then:
+        notes = [f"{name} was made with {then}, and is evaluated with {now}"]
+    elif now != _edges_are(plain | options):
+        notes = [f"evaluated with {now}, as {name} was made"]
     return replace(read, **here), notes
 
 
@@ -233,18 +223,13 @@ def _gap_tables(result: dict[str, Any]) -> list[Any]:
 
 def _coverage_table(kind: str, rows: list[dict[str, Any]], size: str | None = None) -> Any:
     """Return coverage by group, with the mean size or width where it is known."""
-    columns = [kind, "nodes", "coverage", *([] if size is None else [size.replace("mean_", "average ")])]
     if kind != "degree":  # degrees have an order of their own
         rows = sorted(rows, key=lambda row: row["coverage"])
-    shown = [
-        (
-            row["group"],
-            number(row.get("nodes", row.get("count"))),
-            percent(row["coverage"]),
-            *([] if size is None else [number(row[size], 3)]),
-        )
-        for row in rows
-    ]
+    columns = [kind, "nodes", "coverage"]
+    shown = [[row["group"], number(row.get("nodes", row.get("count"))), percent(row["coverage"])] for row in rows]
+    if size is not None:
+        columns.append(size.replace("mean_", "average "))
+        shown = [[*cells, number(row[size], 3)] for cells, row in zip(shown, rows, strict=True)]
     return table(f"Coverage by {kind}", columns, shown)
 
 

@@ -13,7 +13,7 @@ import typer
 
 from napsets.checks.arguments import IntArray
 from napsets.checks.values import shown
-from napsets.cli._inspected import explanation_of
+from napsets.cli._inspected import explain, explanation_tables
 from napsets.cli._methods import MethodOptions, ignored
 from napsets.cli._options import DEFAULT_SCORE, LARGEST_COUNT, InputFiles, ReadingOptions
 from napsets.cli._output import REPORT_SUFFIXES, Output, number
@@ -179,7 +179,6 @@ def _apply(context: typer.Context, path: Path | None) -> Path | None:
 Like = Annotated[
     Path | None,
     typer.Option(
-        "--like",
         help="A file of sets or intervals (Parquet or npz), or a report, to explain: its settings and its calibration "
         "nodes are used. Other flags take precedence.",
         callback=_apply,
@@ -190,13 +189,11 @@ Like = Annotated[
 def inspect(
     run: Output,
     context: typer.Context,
-    node: Annotated[str, typer.Option("--node", help="The node's id, as the files have it.")],
+    node: Annotated[str, typer.Option(help="The node's id, as the files have it.")],
     files: InputFiles,
     like: Like = None,
     options: MethodOptions = MethodOptions(),
-    neighbours: Annotated[
-        int, typer.Option("--neighbours", min=0, max=LARGEST_COUNT, help="How many calibration nodes to list.")
-    ] = 10,
+    neighbours: Annotated[int, typer.Option(min=0, max=LARGEST_COUNT, help="How many calibration nodes to list.")] = 10,
     read: ReadingOptions = ReadingOptions(),
 ) -> None:
     """Show why a node's set, or its interval, is what it is.
@@ -231,16 +228,15 @@ def inspect(
         calibration = inputs.calibration if record is None else record.calibration(inputs)
         calibrated = inputs.calibrate(method, calibration)
         inspection: Any = inspect_node(calibrated, position=place, alpha=options.alpha)
-        explanation = explanation_of(read.prediction)
         score = options.score if inputs.score is None else SCORES.name_of(type(inputs.score))
         result: dict[str, Any] = {"method": options.name, "task": read.task, "score": score}
-        result |= explanation.result(inspection, inputs, neighbours)
+        result |= explain(inspection, inputs, neighbours)
         if record is not None:
             run.notes([*record.notes(context.params, inputs), *written_otherwise(record, result, inputs, place)])
     choice = None if calibrated.choice is None else str(calibrated.choice)
     result |= {"calibration": int(calibration.size), "labelled": int(inputs.calibration.size)}
     result |= {"like": None if like is None else str(like), "choice": choice}
-    first, others = explanation.tables(result, inspection)
+    first, others = explanation_tables(result, inspection, read.prediction)
     run.result(
         result,
         first,

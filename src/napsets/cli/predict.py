@@ -57,15 +57,14 @@ _WANTED: dict[str, Any] = {"none": False, "plain": True, "smoothed": "smoothed"}
 class EngineOptions:
     """Where thresholds are computed, and how."""
 
-    engine: Annotated[Literal["local", "spark"], typer.Option("--engine", help="Compute here, or on Spark.")] = "local"
-    master: Annotated[str | None, typer.Option("--master", help="Spark's master, with --engine spark.")] = None
+    engine: Annotated[Literal["local", "spark"], typer.Option(help="Compute here, or on Spark.")] = "local"
+    master: Annotated[str | None, typer.Option(help="Spark's master, with --engine spark.")] = None
     plan: Annotated[
         Literal["auto", "graph-on-every-worker", "joins"],
         typer.Option(
-            "--plan",
             help="With --engine spark: graph-on-every-worker (workers read the graph from a folder next to the output, "
             "which all machines "
-            "must see) or joins. Default: the first, if the graph fits into the memory of each machine.",
+            "must see) or joins. Default: the first, if the graph fits into the memory of each machine."
         ),
     ] = "auto"
 
@@ -87,11 +86,9 @@ class Source:
     probabilities: Annotated[Path | None, get_args(Probabilities)[1]] = None
     labels: Annotated[Path | None, get_args(Labels)[1]] = None
     store: Annotated[
-        Path | None, typer.Option("--store", help="Instead of files: the folder of a living graph, as it is now.")
+        Path | None, typer.Option(help="Instead of files: the folder of a living graph, as it is now.")
     ] = None
-    method_file: Annotated[
-        Path | None, typer.Option("--method-file", help="Instead of files: what `napsets calibrate` wrote.")
-    ] = None
+    method_file: Annotated[Path | None, typer.Option(help="Instead of files: what `napsets calibrate` wrote.")] = None
 
     def is_calibrated(self, context: typer.Context) -> bool:
         """Return whether nothing is to be calibrated; refuse two sources at once."""
@@ -170,9 +167,8 @@ def predict(
     p_values: Annotated[
         Literal["none", "plain", "smoothed"],
         typer.Option(
-            "--p-values",
             help="Also write the p-value of every class, in a column p_values: plain (a label is in the set if its "
-            "p-value is over alpha), or smoothed (ties broken at random, uniform).",
+            "p-value is over alpha), or smoothed (ties broken at random, uniform)."
         ),
     ] = "none",
     fail_on: FailOnOption = "never",

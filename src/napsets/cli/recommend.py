@@ -121,18 +121,11 @@ def recommend(
     ] = None,
     nodes: Nodes = None,
     alpha: Alpha = 0.1,
-    max_hops: Annotated[
-        int, typer.Option("--max-hops", min=1, max=LARGEST_HOPS, help="The largest number of hops to consider.")
-    ] = 3,
+    max_hops: Annotated[int, typer.Option(min=1, max=LARGEST_HOPS, help="The largest number of hops to consider.")] = 3,
     sample: Annotated[
-        int,
-        typer.Option(
-            "--sample", min=1, max=LARGEST_COUNT, help="Labelled nodes on which the agreement of labels is measured."
-        ),
+        int, typer.Option(min=1, max=LARGEST_COUNT, help="Labelled nodes on which the agreement of labels is measured.")
     ] = 2000,
-    seed: Annotated[
-        int, typer.Option("--seed", help="Seed of that sample, and of the trials.", min=0, max=LARGEST_SEED)
-    ] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of that sample, and of the trials.", min=0, max=LARGEST_SEED)] = 0,
     read: Annotated[
         ReadingOptions,
         Only("directed", "direction", "ids", "skip_unknown", "labels_are", "logits", "normalise", "ignore_columns"),

@@ -26,9 +26,10 @@ from napsets.cli._options import (
     Seed,
     TrainingOption,
 )
-from napsets.cli._output import REPORT_SUFFIXES, Output, number, table, writable_file
+from napsets.cli._output import REPORT_SUFFIXES, Output, Steps, number, table, writable_file
 from napsets.evaluation.verdict_words import whose_finite, wide
 from napsets.files import Inputs, read_features, read_truth
+from napsets.graph import Graph
 from napsets.methods import make_method
 from napsets.predictions import Prediction, PredictionSets
 
@@ -41,6 +42,11 @@ EXAMPLES = [
     "napsets demo",
     "napsets demo --alpha 0.05 --model shadow-sage --output demo.html",
     "napsets demo --json",
+]
+
+
+ReportPath = Annotated[
+    Path, typer.Option("--output", "-o", help="The report: one HTML file (.html, .htm) that needs no network.")
 ]
 
 
@@ -58,12 +64,11 @@ class SettingsOptions:
 class PageOptions:
     """What the page is called."""
 
-    title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None
-    dataset: Annotated[str | None, typer.Option("--dataset", help="Name of the data, for the page.")] = None
-    model: Annotated[str | None, typer.Option("--model", help="Name of the model, for the page.")] = None
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None
+    dataset: Annotated[str | None, typer.Option(help="Name of the data, for the page.")] = None
+    model: Annotated[str | None, typer.Option(help="Name of the model, for the page.")] = None
     words: Annotated[
-        str | None,
-        typer.Option("--words", help="What a node and its label are, for the page: 'package, build system'."),
+        str | None, typer.Option(help="What a node and its label are, for the page: 'package, build system'.")
     ] = None
 
 
@@ -71,15 +76,12 @@ def report(
     run: Output,
     context: typer.Context,
     files: InputFiles,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The report: one HTML file (.html, .htm) that needs no network.")
-    ],
+    output: ReportPath,
     truth: Annotated[
         Path | None,
         typer.Option(
-            "--truth",
             help="Labels to evaluate on, a file like --labels. Without it, a random half of --labels evaluates and the "
-            "other half calibrates.",
+            "other half calibrates."
         ),
     ] = None,
     methods: ComparisonOptions = ComparisonOptions(),
@@ -94,8 +96,6 @@ def report(
     The report recommends a method, shows what it gains and how certain that is, and lists warnings. Half of the labels
     calibrate, the other half evaluate; no label does both. With --task regression, the report is about intervals.
     """
-    from napsets.evaluation.comparison import CURVE_ALPHAS, compare
-
     writable_file(output, REPORT_SUFFIXES)
     features = settings.features
     unused = {"--logits": read.logits, "--labels-are": read.labels_are != "auto", "--features": features is not None}
@@ -115,18 +115,14 @@ def report(
         judged = None if truth is None else read_truth(truth, inputs, read.reading)
         y, calibration, nodes = _parts(inputs, judged, settings.seed)
         run.notes(inputs.notes)
-        steps.stage("comparing methods")
-        compared = compare(
-            inputs.graph, inputs.outputs, y, np.isin(np.arange(y.size), calibration), np.isin(np.arange(y.size), nodes),
+        compared = _compare(
+            steps, inputs.graph, inputs.outputs, y, calibration, nodes,
             **methods.settings(read.prediction), **more,
             score=score_of(context, settings.score, inputs),
             ids=inputs.ids.keys,
-            alphas=CURVE_ALPHAS,
             training=np.isin(np.arange(y.size), inputs.training),
-            progress=steps.advance,
         )  # fmt: skip
         steps.stage("writing the report")
-        output.resolve().parent.mkdir(parents=True, exist_ok=True)
         path = write_page(
             output,
             compared,
@@ -148,6 +144,17 @@ def report(
     shown = comparison_table(rows, inputs.prediction)
     run.result(result, shown, *verdict.lines, f"The report is at {path.resolve()}")
     run.verdict(verdict.row(), fail_on)
+
+
+def _compare(
+    steps: Steps, graph: Graph, outputs: Any, truth: Any, calibration: IntArray, nodes: IntArray, **settings: Any
+) -> Any:
+    """Compare methods that are calibrated on some nodes and evaluated on others."""
+    from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+
+    steps.stage("comparing methods")
+    masks = (np.isin(np.arange(truth.size), part) for part in (calibration, nodes))
+    return compare(graph, outputs, truth, *masks, **settings, alphas=CURVE_ALPHAS, progress=steps.advance)
 
 
 def _parts(inputs: Inputs, judged: Any, seed: int) -> tuple[Any, IntArray, IntArray]:
@@ -191,10 +198,8 @@ PRESET = "released-code"  # of the two, the one that comes near the paper's accu
 def demo(
     run: Output,
     context: typer.Context,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The report: one HTML file (.html, .htm) that needs no network.")
-    ] = Path("napsets-demo.html"),
-    model: Annotated[str, typer.Option("--model", help="The graph neural network to train.")] = "graphsage-mean",
+    output: ReportPath = Path("napsets-demo.html"),
+    model: Annotated[str, typer.Option(help="The graph neural network to train.")] = "graphsage-mean",
     methods: ComparisonOptions = ComparisonOptions(),
     seed: Seed = 0,
 ) -> None:
@@ -204,7 +209,6 @@ def demo(
     compares methods on the other half, and writes the report. Takes less than two minutes.
     """
     from napsets import datasets
-    from napsets.evaluation.comparison import CURVE_ALPHAS, compare
     from napsets.evaluation.judgement import halves
 
     began = perf_counter()
@@ -217,23 +221,12 @@ def demo(
         data = datasets.load(DATASET, seed=seed)
         steps.stage(f"training {model}")
         tested = train(data, model=model, preset=PRESET, seed=seed, progress=steps.advance).take(data.test)
-        steps.stage("comparing methods")
-        graph = data.graph.subgraph(data.test)
         calibration, nodes = halves(np.arange(len(tested)), seed)
-        compared = compare(
-            graph,
-            tested.probabilities,
-            tested.labels,
-            np.isin(np.arange(len(tested)), calibration),
-            np.isin(np.arange(len(tested)), nodes),
-            **methods.settings(),
-            seed=seed,
-            ids=tested.nodes,
-            alphas=CURVE_ALPHAS,
-            progress=steps.advance,
-        )
+        compared = _compare(
+            steps, data.graph.subgraph(data.test), tested.probabilities, tested.labels, calibration, nodes,
+            **methods.settings(), seed=seed, ids=tested.nodes,
+        )  # fmt: skip
         steps.stage("writing the report")
-        output.resolve().parent.mkdir(parents=True, exist_ok=True)
         path = write_page(output, compared, class_names=tested.class_names, dataset=DATASET, model=model)
     rows, verdict = compared.rows(), compared.verdict(tested.class_names)
     judged = (

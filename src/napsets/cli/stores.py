@@ -84,15 +84,13 @@ class Address:
     host: Annotated[
         str,
         typer.Option(
-            "--host",
             help="Address to listen on. An address that other machines can reach (any but a loopback address) needs a "
-            "token.",
+            "token."
         ),
     ] = "127.0.0.1"
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.")] = 8000
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 8000
     token_file: Annotated[
-        Path | None,
-        typer.Option("--token-file", help="A file with the bearer token; without it, the variable NAPSETS_TOKEN."),
+        Path | None, typer.Option(help="A file with the bearer token; without it, the variable NAPSETS_TOKEN.")
     ] = None
     most_bytes: Annotated[int, typer.Option("--max-body", min=1, help="Largest request body, in bytes.")] = 64 << 20
     most_entries: Annotated[int, typer.Option("--max-batch", min=1, help="Largest number of entries in one batch.")] = (
@@ -181,7 +179,7 @@ def update(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", help="A name for this batch. A batch that is sent again under the same name is ignored."),
+        typer.Option(help="A name for this batch. A batch that is sent again under the same name is ignored."),
     ] = None,
     read: Annotated[ReadingOptions, READ] = ReadingOptions(),
 ) -> None:
@@ -270,13 +268,10 @@ def status(
     run: Output,
     store: StorePath,
     fail_on: Annotated[
-        Literal["alarm"] | None, typer.Option("--fail-on", help=f"Exit with code {ALARMED} if an alarm is raised.")
+        Literal["alarm"] | None, typer.Option(help=f"Exit with code {ALARMED} if an alarm is raised.")
     ] = None,
     prometheus: Annotated[
-        Path | None,
-        typer.Option(
-            "--prometheus", help="Also write the figures to a file (.prom) that Prometheus' node exporter reads."
-        ),
+        Path | None, typer.Option(help="Also write the figures to a file (.prom) that Prometheus' node exporter reads.")
     ] = None,
 ) -> None:
     """Say how many nodes, edges and labels a store holds, how well its sets covered, and whether an alarm is raised.
