@@ -141,7 +141,7 @@ def test_sets_are_answered_while_a_batch_is_checked(store: Path, monkeypatch: py
 
 
 def test_sets_are_answered_while_a_large_body_is_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from napsets.service import app as module
+    from napsets.service import bodies as module
 
     parse, began, may_end = module.parse_body, threading.Event(), threading.Event()
 

@@ -162,12 +162,12 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     PATHS[name] = {option.name for option in declared if _is_path(option.annotation)}
 
     def run(**options: Any) -> None:
-        config = options.pop("config")
-        output = Output(**{key: options.pop(key) for key in ("json", "quiet", "debug")})
+        config, debug = options.pop("config"), options.pop("debug")
+        output = Output(json=options.pop("json"), quiet=options.pop("quiet"))
         output.check_stream(options.get("output"))
         inputs = inputs_of(options | {"config": config})
         check_standard_output(inputs)
-        with _noted(output), _guarded(name, inputs, debug=output.debug), standard_streams(options) as values:
+        with _noted(output), _guarded(name, inputs, debug=debug), standard_streams(options) as values:
             filled = {
                 key: record(**{field.name: values.pop(field.name) for field in fields})
                 for key, (record, fields) in records.items()

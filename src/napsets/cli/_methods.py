@@ -312,8 +312,6 @@ _MOSTLY_FULL = 0.5
 #: Options that do not change what is computed; --config is replaced by what it filled in.
 _LEFT_OUT = {"json", "quiet", "debug", "config", "help"}
 
-_USUAL_HOPS = 2
-
 #: What nodes with too little support get.
 _WITHOUT_SUPPORT: dict[type[Prediction], str] = {
     PredictionSets: "sets ({}) contain every label",
@@ -335,17 +333,15 @@ def support_note(result: Mapping[str, Any], context: Any, prediction: type[Predi
     everyone = {"fallback": "global"} if "fallback" in settings else {}
     needed = fewest_labels(alpha)
     if calibration is not None and calibration < needed:
-        larger = math.ceil(1000 / (calibration + 1)) / 1000
         reason = f"there are {calibration:,} calibration nodes, and alpha = {alpha:g} needs {needed:,} at least. "
-        return (
-            f"{opening}{reason}Label more nodes, or lower the target: {command_with(context, alpha=larger, **everyone)}"
-        )
+        better = command_with(context, alpha=math.ceil(1000 / (calibration + 1)) / 1000, **everyone)
+        return f"{opening}{reason}Label more nodes, or lower the target: {better}"
     if not (everyone or "hops" in settings):
         return f"{opening}{method} finds too few labels for them. To see what each method is for: napsets methods"
     if hops == 0:
-        reason = "no node is within 0 hops of another. Use one hop: "
         split = " (or use --fallback global: split conformal prediction)" if everyone else ""
-        return opening + reason + command_with(context, **_hops(result, _USUAL_HOPS)) + split
+        better = command_with(context, **_hops(result, 2))
+        return f"{opening}no node is within 0 hops of another. Use two hops: {better}{split}"
     reason = f"too few calibration nodes are within {hops} hop{'s' * (hops > 1)}. "
     if everyone:
         better = command_with(context, **everyone)
@@ -364,8 +360,7 @@ def full_note(result: Mapping[str, Any], context: Any) -> str | None:
     larger = min(2 * alpha, (1 + alpha) / 2)
     return (
         f"{reached:,} of {nodes:,} sets ({percent(reached / nodes, 0)}) contain every label although they have "
-        "support: the "
-        "probabilities hardly distinguish the classes. Use a better model, or lower the target: "
+        "support: the probabilities hardly distinguish the classes. Use a better model, or lower the target: "
         f"{command_with(context, alpha=larger)}"
     )
 

@@ -14,7 +14,7 @@ import typer
 
 from napsets import scores
 from napsets.checks.values import LARGEST_HOPS
-from napsets.errors import InvalidInputError
+from napsets.cli._output import wrong_use
 from napsets.files import Inputs, read_inputs
 from napsets.files.reading import FORMATS, Reading
 from napsets.graph import Direction
@@ -37,10 +37,8 @@ def _check_reading(name: str) -> Any:
     """Return what checks one option on how files are written."""
 
     def check(value: str | None) -> str | None:
-        try:
+        with wrong_use():
             Reading(**{name: value})  # type: ignore[arg-type]
-        except InvalidInputError as error:
-            raise typer.BadParameter(str(error)) from error
         return value
 
     return check
@@ -174,9 +172,8 @@ _FORMATS = "Parquet, CSV, TSV, JSON Lines or npz; - is standard input"
 def make_score(name: str) -> Any:
     """Return the score of that name, with its usual settings."""
     try:
-        return scores.make_score(name)
-    except InvalidInputError as error:
-        raise typer.BadParameter(str(error)) from error
+        with wrong_use():
+            return scores.make_score(name)
     except TypeError as error:
         raise typer.BadParameter(f"{name} needs settings, which can be given only in Python") from error
 
@@ -200,10 +197,8 @@ def make_decay(text: str | None, hops: int) -> str | list[float] | None:
             names = ", ".join(DECAYS)
             message = f"must be one of {names}, or a weight for each hop as in 1,0.5,0.25; got {text!r}"
             raise typer.BadParameter(message, param_hint="--decay") from None
-    try:
+    with wrong_use("--decay"):
         check_decay(decay, hops)
-    except InvalidInputError as error:
-        raise typer.BadParameter(str(error), param_hint="--decay") from error
     return decay  # type: ignore[no-any-return]
 
 

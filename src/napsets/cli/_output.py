@@ -12,7 +12,6 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -64,24 +63,23 @@ def check_standard_output(inputs: Iterable[Path]) -> None:
                 raise typer.BadParameter(f"standard output is the input {path}; send it to another file")
 
 
-def writable_file(path: Path, suffixes: Iterable[str], *, flag: str = "--output") -> Path:
-    """Return the file to write if it may be, and otherwise call it wrong use before any work is done."""
+def writable_file(path: Path, suffixes: Iterable[str], *, flag: str = "--output") -> None:
+    """Refuse a file that may not be written, before any work is done."""
     with wrong_use(flag):
-        return check_output(path, suffixes=suffixes, name=flag.removeprefix("--"))
+        check_output(path, suffixes=suffixes, name=flag.removeprefix("--"))
 
 
-def writable_folder(path: Path, *, flag: str = "--output") -> Path:
-    """Return a folder to write into if it may be: one that is not there yet is made later."""
-    if os.path.exists(os.path.realpath(path)) and not os.path.isdir(os.path.realpath(path)):
+def writable_folder(path: Path, *, flag: str = "--output") -> None:
+    """Refuse a folder that may not be written to; one that is not there yet is made later."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_dir():
         raise typer.BadParameter(f"must be a folder; {path} is a file", param_hint=flag)
-    with wrong_use(flag):
-        check_output(path / "any", name=flag.removeprefix("--"))
-    return path
+    writable_file(path / "any", (), flag=flag)
 
 
 @contextmanager
-def wrong_use(flag: str) -> Iterator[None]:
-    """Call what is refused inside a wrong use of an option."""
+def wrong_use(flag: str | None = None) -> Iterator[None]:
+    """Call what is refused inside a wrong use of an option: of this one, or of the one that is being read."""
     try:
         yield
     except InvalidInputError as error:
@@ -129,17 +127,11 @@ WARNED = 3
 _PIPE_WIDTH = 120
 
 
-@dataclass
 class Output:
     """How one run of a command prints."""
 
-    json: bool = False
-    quiet: bool = False
-    debug: bool = False
-    _out: Console = field(init=False, repr=False)
-    _err: Console = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, *, json: bool = False, quiet: bool = False) -> None:
+        self.json, self.quiet = json, quiet
         self._out = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
         self._err = Console(stderr=True, highlight=False)
 

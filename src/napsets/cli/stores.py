@@ -15,7 +15,7 @@ from napsets.checks.arguments import IntArray
 from napsets.cli._options import Alpha, InputFiles, Only, ReadingOptions, Seed
 from napsets.cli._output import Output, number, percent, table, writable_file
 from napsets.errors import FileFormatError, InvalidInputError, arrow
-from napsets.files import NodeOutputs, read_edges, read_probabilities
+from napsets.files import NodeProbabilities, read_edges, read_probabilities
 from napsets.files.ids import NodeIds
 from napsets.files.labels import class_indices, read_label_rows
 from napsets.files.reading import Reading
@@ -237,7 +237,7 @@ def read_changes(
     return changes
 
 
-def _in_order(table: NodeOutputs, class_names: Sequence[str] | None, path: Path) -> Any:
+def _in_order(table: NodeProbabilities, class_names: Sequence[str] | None, path: Path) -> Any:
     """Return probabilities with their columns in the order of the classes of the store."""
     if class_names is None or list(class_names) == table.class_names:
         return table.values

@@ -12,24 +12,7 @@ from typing import Annotated, Any
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError, MissingDependencyError, NapsetsError
 from napsets.live.live import Live
-from napsets.service.bodies import (
-    FAILURES,
-    PIECE,
-    EdgesBody,
-    Failure,
-    LabelsBody,
-    NodesBody,
-    ProbabilitiesBody,
-    Receipt,
-    SetRow,
-    Sets,
-    SetsBody,
-    explained,
-    parse_body,
-    sentence_of,
-    set_rows,
-    sets_json,
-)
+from napsets.service import bodies
 from napsets.service.guard import Guard, Limits, RefusedError, Requests, prometheus_text, read_body
 from napsets.service.owner import Owner, Thread
 from napsets.version import __version__
@@ -100,7 +83,7 @@ class ParsedRoute(APIRoute):
             parsed.content = await read_body(request.headers.get("content-length", ""), request.receive, limits)
             if parsed.content:
                 model: Any = field.field_info.annotation
-                parse = partial(parse_body, model, parsed.content, limits.batch)
+                parse = partial(bodies.parse_body, model, parsed.content, limits.batch)
                 parsed.model = parse() if len(parsed.content) < _SMALL else await owner.wait_for(parse)
             return await handler(parsed)
 
@@ -145,25 +128,25 @@ def make_app(live: Live, *, limits: Limits = Limits(), token: str | None = None)
 
 
 def _add_sets(app: FastAPI, owner: Owner) -> None:
-    missing: dict[int | str, dict[str, Any]] = {404: {"model": Failure, "description": "There is no such node."}}
+    failures = bodies.FAILURES | {404: {"model": bodies.Failure, "description": "There is no such node."}}
 
-    @app.get("/sets/{node:id}", response_model=SetRow, responses=FAILURES | missing, summary="The set of one node")
+    @app.get("/sets/{node:id}", response_model=bodies.SetRow, responses=failures, summary="The set of one node")
     async def get_set(node: NodePath, alpha: AlphaQuery = None) -> JSONResponse:
         def work(live: Live) -> dict[str, Any]:
             name = _node_of(live, node)
-            return set_rows([name], live.predict([name], alpha))[0]
+            return bodies.set_rows([name], live.predict([name], alpha))[0]
 
         return JSONResponse(await owner.call(work))
 
-    @app.post("/sets", response_model=Sets, responses=FAILURES, summary="The sets of several nodes")
-    async def post_sets(body: SetsBody) -> Response:
-        thread: Thread = "reader" if len(body.nodes) <= PIECE else "batches"
-        content = await owner.call(lambda live: b"".join(sets_json(live, body.nodes, body.alpha)), thread)
+    @app.post("/sets", response_model=bodies.Sets, responses=bodies.FAILURES, summary="The sets of several nodes")
+    async def post_sets(body: bodies.SetsBody) -> Response:
+        thread: Thread = "reader" if len(body.nodes) <= bodies.PIECE else "batches"
+        content = await owner.call(lambda live: b"".join(bodies.sets_json(live, body.nodes, body.alpha)), thread)
         return Response(content, media_type="application/json")
 
-    @app.get("/nodes/{node:id}", responses=FAILURES | missing, summary="Explain the set of one node")
+    @app.get("/nodes/{node:id}", responses=failures, summary="Explain the set of one node")
     async def get_node(node: NodePath, alpha: AlphaQuery = None) -> JSONResponse:
-        return JSONResponse(await owner.call(lambda live: explained(live, _node_of(live, node), alpha)))
+        return JSONResponse(await owner.call(lambda live: bodies.explained(live, _node_of(live, node), alpha)))
 
 
 def _add_changes(app: FastAPI, owner: Owner) -> None:
@@ -179,30 +162,32 @@ def _add_changes(app: FastAPI, owner: Owner) -> None:
 
         return JSONResponse(await owner.call(work, "writer"))
 
-    @app.post("/labels", response_model=Receipt, responses=FAILURES, summary="Add labels")
-    async def post_labels(body: LabelsBody, key: Key = None) -> JSONResponse:
+    post = partial(app.post, response_model=bodies.Receipt, responses=bodies.FAILURES)
+
+    @post("/labels", summary="Add labels")
+    async def post_labels(body: bodies.LabelsBody, key: Key = None) -> JSONResponse:
         return await change("add_labels", body.labels, ("node", "label"), key)
 
-    @app.post("/nodes", response_model=Receipt, responses=FAILURES, summary="Add nodes")
-    async def post_nodes(body: NodesBody, key: Key = None) -> JSONResponse:
+    @post("/nodes", summary="Add nodes")
+    async def post_nodes(body: bodies.NodesBody, key: Key = None) -> JSONResponse:
         return await change("add_nodes", body.nodes, ("node", "probabilities"), key)
 
-    @app.post("/edges", response_model=Receipt, responses=FAILURES, summary="Add edges")
-    async def post_edges(body: EdgesBody, key: Key = None) -> JSONResponse:
+    @post("/edges", summary="Add edges")
+    async def post_edges(body: bodies.EdgesBody, key: Key = None) -> JSONResponse:
         return await change("add_edges", body.edges, ("source", "target"), key)
 
-    @app.post("/probabilities", response_model=Receipt, responses=FAILURES, summary="Replace the model's outputs")
-    async def post_probabilities(body: ProbabilitiesBody, key: Key = None) -> JSONResponse:
+    @post("/probabilities", summary="Replace the model's outputs")
+    async def post_probabilities(body: bodies.ProbabilitiesBody, key: Key = None) -> JSONResponse:
         return await change("set_probabilities", body.nodes, ("node", "probabilities"), key)
 
 
 def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
-    @app.get("/status", responses=FAILURES, summary="Counts, coverage so far and alarms")
+    @app.get("/status", responses=bodies.FAILURES, summary="Counts, coverage so far and alarms")
     async def get_status(history: HistoryQuery = False) -> JSONResponse:
         status = await owner.call(lambda live: status_of(live, history))
         return JSONResponse(status | {"slowest": requests.slowest()})
 
-    @app.get("/metrics", response_class=PlainTextResponse, responses=FAILURES, summary="Metrics for Prometheus")
+    @app.get("/metrics", response_class=PlainTextResponse, responses=bodies.FAILURES, summary="Metrics for Prometheus")
     async def get_metrics() -> Response:
         text = prometheus_text(await owner.call(lambda live: live.status()), requests)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
@@ -214,7 +199,7 @@ def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
     @app.get(
         "/readyz",
         response_class=PlainTextResponse,
-        responses=FAILURES,
+        responses=bodies.FAILURES,
         summary="Whether the service is ready to answer and to write",
     )
     async def readyz() -> str:
@@ -273,7 +258,7 @@ async def _refuse(request: Request, error: Any) -> JSONResponse:
         status = error.status
     elif isinstance(error, RequestValidationError):
         first = error.errors()[0]
-        text = sentence_of(first["loc"][1:], first["msg"], first.get("input"))
+        text = bodies.sentence_of(first["loc"][1:], first["msg"], first.get("input"))
     elif isinstance(error, InvalidInputError) and text.startswith("`key`"):
         status = 409
     elif isinstance(error, HTTPException):
