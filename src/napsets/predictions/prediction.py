@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from functools import cached_property
 from html import escape
 from typing import Any, ClassVar, Generic, Literal, TypeVar
@@ -210,8 +210,6 @@ class Prediction(Sealed, ABC):
         prediction = object.__new__(cls)
         for attribute in fields(cls):  # type: ignore[arg-type]
             value = values.get(attribute.name, attribute.default)
-            if value is MISSING:
-                raise TypeError(f"{cls.__name__} needs {attribute.name}")
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
             prediction.__dict__[attribute.name] = value
