@@ -15,7 +15,7 @@ predictors warn. To add a grouping, write a class with `fit` and enter it in `GR
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -151,7 +151,7 @@ class ByGroup:
         The group of each node; nodes of group −1, or without a name, are in no group.
     """
 
-    groups: npt.NDArray[Any]
+    groups: npt.NDArray[Any] = field(metadata={"array": True})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", frozen(group_names("groups", self.groups)))
@@ -233,20 +233,12 @@ class ByCommunity:
 
 def describe_groups(groups: Any) -> dict[str, Any] | None:
     """Return groups as plain JSON; of those that are an array, only the kind."""
-    if groups is None:
-        return None
-    if isinstance(groups, ByGroup):
-        return {"name": GROUPS.name_of(ByGroup), "settings": {}}
-    return GROUPS.describe("by", groups)
+    return None if groups is None else GROUPS.describe("by", groups)
 
 
 def rebuild_groups(description: Any, groups: Any = None) -> Any:
     """Return the groups that `describe_groups` described; those that are an array must be given again."""
-    if description is None:
-        return None
-    if description["name"] == GROUPS.name_of(ByGroup):
-        return ByGroup(groups)
-    return GROUPS.rebuild("by", description)
+    return None if description is None else GROUPS.rebuild("by", description, {"groups": groups})
 
 
 def make_groups(by: object) -> Any:
