@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray, as_column, check_integers
-from napsets.checks.values import check_names, plain, shown
+from napsets.checks.values import plain, shown
 from napsets.errors import InvalidInputError
 
 Names = npt.NDArray[Any]
@@ -131,7 +131,7 @@ _UNNAMED = re.compile(r"column_\d+")
 _NUMBER = re.compile(r"-?\d+")
 
 
-def named_columns(table: Any, class_names: Any) -> tuple[Any, Sequence[str] | None]:
+def named_columns(table: Any, class_names: Sequence[str] | None) -> tuple[Any, Sequence[str] | None]:
     """Return probabilities with their columns in the order of the classes, and what the classes are called.
 
     Columns that are numbered 0..C−1 in any order go back into this order, as rows do by their index. Without
@@ -146,11 +146,11 @@ def named_columns(table: Any, class_names: Any) -> tuple[Any, Sequence[str] | No
         ordered = names == sorted(names)
         return table if ordered else table.iloc[:, np.argsort(names)], class_names
     if class_names is not None:
-        listed = check_names("class_names", class_names) or ()
-        if sorted(map(str, listed)) == sorted(map(str, names)) and list(map(str, listed)) != list(map(str, names)):
+        as_text = list(map(str, names))
+        if sorted(class_names) == sorted(as_text) and list(class_names) != as_text:
             raise InvalidInputError(
                 f"`class_names` must be in the order of the columns of `probabilities`, {shown(names)}; got "
-                f"{shown(list(listed))}. Leave `class_names` out, or reorder the columns."
+                f"{shown(list(class_names))}. Leave `class_names` out, or reorder the columns."
             )
         return table, class_names
     if numbers:
