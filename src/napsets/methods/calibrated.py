@@ -232,7 +232,7 @@ class Calibrated(Predicts):
     @cached_property
     def full(self) -> Any:
         """What makes a threshold per candidate, or per end, where held-out labels are evidence too; or None."""
-        if not isinstance(self.method.level, Full):
+        if not isinstance(self.method.level, Full):  # most need none of the code for it
             return None
         from napsets.methods.full_intervals import bag_level
 

@@ -216,8 +216,8 @@ class CalibrationData(Sealed):
         """
         u = node_uniforms(self.ids, seed) if u is None else u
         known, held = (Labelled(nodes, self.truth[nodes]) for nodes in (reference, held_out))
-        if _uses_held_out(score, level) or learned is not None:
-            bag = held if _uses_held_out(score, level) else None
+        bag = held if _uses_held_out(score, level) else None
+        if bag is not None or learned is not None:
             alone, bound = score.bind_with_bag(self.outputs, u, self.graph, known, bag, learned)
         else:
             alone = bound = bind(score, self.outputs, u, self.graph, known)

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.levels import Full, rank_place
+from napsets.levels import rank_place
 from napsets.methods.full import BagLevel, FullLevel
 from napsets.scores.informed import evidence_of
 from napsets.scores.informed_intervals import RESIDUAL_PRIOR, BoundInformedIntervals
@@ -38,10 +38,10 @@ _ROUNDING = 1e-13
 
 
 def bag_level(calibrated: Any) -> BagLevel | None:
-    """Return what computes the thresholds of candidates, or of ends, at a full level; None if no bag is evidence."""
+    """Return what computes the thresholds of candidates, or of ends; None if no bag is evidence, as at other levels."""
     numbers = isinstance(calibrated.score, BoundInformedIntervals)
     informed: Any = calibrated.score if numbers else evidence_of(calibrated.score)
-    if not isinstance(calibrated.method.level, Full) or informed is None or informed.bag is None:
+    if informed is None or informed.bag is None:
         return None
     judges = np.arange(calibrated.scored.level_nodes.size) if calibrated.judges is None else calibrated.judges
     return (FullIntervals if numbers else FullLevel)(calibrated.scored, informed, judges)
