@@ -96,33 +96,19 @@ class LabelledEvidence:
 
 @dataclass(frozen=True, eq=False)
 class NodeEvidence:
-    """How a node's informed probabilities are composed.
+    """How a node's informed probabilities are composed."""
 
-    Attributes
-    ----------
-    model, informed : numpy.ndarray
-        Of each label: the model's own probability, and the one from which scores and sets are computed.
-    exponents : Exponents
-        How much each factor counts, for all nodes alike.
-    factors : tuple of str
-        The factors, in the order of `Exponents`: model, around, near, far, alike.
-    contributions : numpy.ndarray
-        Shape (factors, classes): what each adds to the log odds of each label, against the average label; the model's
-        part holds its recalibration. 0 means no change. `informed` is the normalised exponential of their sums over the
-        factors.
-    voices : tuple of LabelledEvidence
-        The labelled nodes within two hops that are evidence, the strongest first.
-    sentence : str
-        What a labelled neighbour does to the odds of its label.
-    """
-
+    #: Of each label: the model's own probability, and the one from which scores and sets are computed.
     model: FloatArray
     informed: FloatArray
-    exponents: Exponents
-    factors: tuple[str, ...]
+    exponents: Exponents  #: How much each factor counts, for all nodes alike.
+    factors: tuple[str, ...]  #: The factors, in the order of `Exponents`: model, around, near, far, alike.
+    #: Shape (factors, classes): what each adds to the log odds of each label, against the average label; the model's
+    #: part holds its recalibration. 0 means no change. `informed` is the normalised exponential of their sums over the
+    #: factors.
     contributions: FloatArray
-    voices: tuple[LabelledEvidence, ...]
-    sentence: str
+    voices: tuple[LabelledEvidence, ...]  #: The labelled nodes within two hops that are evidence, the strongest first.
+    sentence: str  #: What a labelled neighbour does to the odds of its label.
 
 
 class EvidenceExplainer:

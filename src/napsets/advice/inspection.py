@@ -171,18 +171,6 @@ class IntervalInspection(NodeInspection):
         return "" if low else "No target's score is that low: the interval is the best guess alone."
 
 
-def _candidate_effect(calibrated: Calibrated, row: Any) -> dict[str, Any]:
-    """Return for which held-out nodes a candidate is evidence, and the threshold without any candidate."""
-    node = int(row.nodes[0])
-    judge = calibrated if calibrated.grouped is None else calibrated.grouped.judge(node, row.alpha)
-    if judge.full is None:
-        return {}
-    return {
-        "base_threshold": judge.full.threshold_without_candidate(node, row.alpha),
-        "listeners": judge.full.affected_judges(node),
-    }
-
-
 #: How each kind of prediction is taken apart.
 _INSPECTIONS: Mapping[type[Prediction], type[NodeInspection]] = {
     PredictionSets: SetInspection,
@@ -253,7 +241,7 @@ def inspect_row(
     inspection = _INSPECTIONS[type(prediction)]
     parts = inspect_threshold(calibrated, int(this.nodes[0]), prediction.alpha, float(this.thresholds[0]))
     parts |= {"support": int(this.support[0]), "effective_size": float(this.effective_size[0]), "evidence": evidence}
-    parts |= {"ids": calibrated.scored.ids, **_candidate_effect(calibrated, this)}
+    parts["ids"] = calibrated.scored.ids
     return inspection(**parts | inspection.own_parts(calibrated, this, parts["neighbours"], evidence))
 
 

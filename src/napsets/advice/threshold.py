@@ -272,7 +272,8 @@ def _by_held_out(calibrated: Calibrated, node: int, alpha: float, threshold: flo
         "neighbourhood_support": nodes.size,
         "neighbourhood_effective_size": float(nodes.size),
         "fell_back": bool(np.isinf(threshold)),
-        "level": None,
+        "base_threshold": calibrated.full.threshold_without_candidate(node, alpha),
+        "listeners": calibrated.full.affected_judges(node),
     }
 
 

@@ -261,7 +261,7 @@ def try_methods(
                 warnings.simplefilter("ignore", NapsetsWarning)
                 sets = make_method(name, settings).fit(rest).predict(judged, alpha)
             sizes[m].append(sets.sizes.astype(np.float64))
-            hits[m].append(sets.contains(y).astype(np.float64))
+            hits[m].append(sets.covers(y[judged]).astype(np.float64))
             if progress is not None:
                 progress(f * len(TRIED) + m + 1, FOLDS * len(TRIED))
     place = np.repeat(np.arange(FOLDS), counts)

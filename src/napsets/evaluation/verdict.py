@@ -259,7 +259,7 @@ class _Weak:
         nodes, truth = nodes[some], truth[some]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NapsetsWarning)  # these nodes calibrated, which is what they are taken for
-            covered = self.calibrated.predict(nodes, self.alpha).contains(truth, per="set")
+            covered = self.calibrated.predict(nodes, self.alpha).covers(truth)
         self.look(gap_within(covered, truth, self.alpha), "class", truth, level_labels=None)
 
 

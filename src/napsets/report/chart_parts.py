@@ -238,14 +238,9 @@ class Looks:
     ) -> Spec:
         """Return a chart as wide as its place on the page; `params` are more parameters that the page may set."""
         values = {"shown": self.titles} | (params or {})
-        spec: Spec = {
-            "width": "container",
-            "height": height,
-            "autosize": {"type": "fit-x", "contains": "padding"},
-            "params": [{"name": name, "value": value} for name, value in values.items()],
-            "layer": layers,
+        return frame(height, layers, rows) | {
+            "params": [{"name": name, "value": value} for name, value in values.items()]
         }
-        return spec if rows is None else spec | {"data": {"values": rows}}
 
     def dots(self, encoding: Spec, size: int, *, rows: list[Row] | None = None, **style: Any) -> Spec:
         """Return a layer of marks, each method with its own shape."""
@@ -273,23 +268,29 @@ class Measure:
         return reach(known, *fields, include=include)
 
 
+def frame(height: int, layers: list[Spec], rows: list[Row] | None = None) -> Spec:
+    """Return a chart as wide as its place on the page."""
+    fit = {"type": "fit-x", "contains": "padding"}
+    spec: Spec = {"width": "container", "height": height, "autosize": fit, "layer": layers}
+    return spec if rows is None else spec | {"data": {"values": rows}}
+
+
+def drawn(mark: str, encoding: Spec, rows: list[Row] | str | None = None, **style: Any) -> Spec:
+    """Return a layer that draws the chart's rows or its own; a name stands for rows that the page fills in."""
+    spec: Spec = {"mark": {"type": mark} | style, "encoding": encoding}
+    if rows is None:
+        return spec
+    return spec | {"data": {"name": rows} if isinstance(rows, str) else {"values": rows}}
+
+
 def layer(mark: str, encoding: Spec, *, rows: list[Row] | None = None, **style: Any) -> Spec:
     """Return a layer that draws the rows of the methods shown."""
-    spec: Spec = {
-        "transform": [{"filter": "indexof(shown, datum.method) >= 0"}],
-        "mark": {"type": mark} | style,
-        "encoding": encoding,
-    }
-    return spec if rows is None else spec | {"data": {"values": rows}}
+    return {"transform": [{"filter": "indexof(shown, datum.method) >= 0"}]} | drawn(mark, encoding, rows, **style)
 
 
 def target_rule(value: float, channel: str) -> Spec:
     """Return the dashed line at the target."""
-    return {
-        "data": {"values": [{}]},
-        "mark": {"type": "rule", "strokeDash": [4, 4], "color": "var(--target)", "strokeWidth": 1.5},
-        "encoding": {channel: {"datum": value}},
-    }
+    return drawn("rule", {channel: {"datum": value}}, [{}], strokeDash=[4, 4], color="var(--target)", strokeWidth=1.5)
 
 
 def number_axis(

@@ -13,6 +13,7 @@ from napsets.report.chart_parts import (
     Row,
     Spec,
     coverage,
+    drawn,
     layer,
     number_axis,
     reach,
@@ -35,15 +36,8 @@ def map_chart(
     Tooltips show the columns `about` and the mean size, whose field is the word behind a method in the rows.
     """
     x, y = ({"field": axis, "type": "quantitative", "axis": None, "scale": {"domain": [-0.04, 1.04]}} for axis in "xy")
-    lines = [
-        {
-            "x": balls[link["source"]]["x"],
-            "y": balls[link["source"]]["y"],
-            "x2": balls[link["target"]]["x"],
-            "y2": balls[link["target"]]["y"],
-        }
-        for link in links
-    ]
+    ends = [(balls[link["source"]], balls[link["target"]]) for link in links]
+    lines = [{"x": start["x"], "y": start["y"], "x2": end["x"], "y2": end["y"]} for start, end in ends]
     now = [
         {"calculate": "datum[method]", "as": "covered"},
         {"calculate": f"datum[method + ' {size.field}']", "as": "size"},
@@ -51,32 +45,20 @@ def map_chart(
     ]
     colours = [f"var(--step-{i})" for i in range(len(STEPS) + 1)]
     columns = [("nodes", "Nodes", ",d"), *about]
+    area, steps = {"domainMin": 0, "range": [0, 4600]}, {"type": "threshold", "domain": STEPS, "range": colours}
     circles = {
         "x": x,
         "y": y,
-        "size": {
-            "field": "nodes",
-            "type": "quantitative",
-            "legend": None,
-            "scale": {"domainMin": 0, "range": [0, 4600]},
-        },
-        "fill": {
-            "field": "gap",
-            "type": "quantitative",
-            "legend": None,
-            "scale": {"type": "threshold", "domain": STEPS, "range": colours},
-        },
+        "size": {"field": "nodes", "type": "quantitative", "legend": None, "scale": area},
+        "fill": {"field": "gap", "type": "quantitative", "legend": None, "scale": steps},
         "stroke": {"condition": {"test": "datum.ball === picked", "value": "var(--ink)"}, "value": "var(--card)"},
         "opacity": {"condition": {"test": "!datum.judged", "value": 0.55}, "value": 1},
         "tooltip": tips(*columns, ("covered", "Coverage", ".1%"), ("size", size.mean, size.form)),
     }
+    spans = {"x": x, "y": y, "x2": {"field": "x2"}, "y2": {"field": "y2"}}
     layers: list[Spec] = [
-        {
-            "data": {"values": lines},
-            "mark": {"type": "rule", "color": "var(--line)", "strokeWidth": 1},
-            "encoding": {"x": x, "y": y, "x2": {"field": "x2"}, "y2": {"field": "y2"}},
-        },
-        {"transform": now, "mark": {"type": "circle", "strokeWidth": 1.5, "cursor": "pointer"}, "encoding": circles},
+        drawn("rule", spans, lines, color="var(--line)", strokeWidth=1),
+        {"transform": now} | drawn("circle", circles, strokeWidth=1.5, cursor="pointer"),
     ]
     return looks.chart(330, layers, balls, params={"method": method, "picked": -1})
 
@@ -103,18 +85,10 @@ def funnel(looks: Looks, balls: list[Row], alpha: float, about: Columns) -> Spec
     )
     x["axis"]["grid"] = False
     columns = [("method", "Method", None), ("coverage", "Coverage", ".1%"), ("nodes", "Nodes", ",d")]
-    base = {
-        "x": x,
-        "y": coverage(domain=domain),
-        "color": looks.colour,
-        "tooltip": tips(*columns, *about),
-    }
-    layers: list[Spec] = [
-        {
-            "data": {"values": band},
-            "mark": {"type": "area", "color": "var(--band)", "opacity": 1},
-            "encoding": {"x": x, "y": coverage("low", domain), "y2": {"field": "high"}},
-        },
+    base = {"x": x, "y": coverage(domain=domain), "color": looks.colour, "tooltip": tips(*columns, *about)}
+    ends = {"x": x, "y": coverage("low", domain), "y2": {"field": "high"}}
+    layers = [
+        drawn("area", ends, band, color="var(--band)", opacity=1),
         target_rule(target, "y"),
         looks.dots(base, 55),
     ]
@@ -143,16 +117,11 @@ def score_distribution(looks: Looks, low: float, high: float, *, mark: str) -> S
         "color": {"condition": {"test": "datum.inside", "value": "var(--good)"}, "value": "var(--muted)"},
         "tooltip": tips(("name", mark, None), ("score", "Score", ".4f"), ("verdict", "", None)),
     }
-    triangle = {"type": "point", "shape": "triangle-up", "filled": True, "size": 70, "yOffset": 7, "clip": False}
-    rule = {"type": "rule", "color": "var(--target)", "strokeWidth": 2}
-    layers: list[Spec] = [
-        {"data": {"name": "bars"}, "mark": {"type": "bar", "binSpacing": 1, "clip": True}, "encoding": bars},
-        {"data": {"name": "labels"}, "mark": triangle, "encoding": labels},
-        {
-            "data": {"name": "threshold"},
-            "mark": rule,
-            "encoding": {"x": {"field": "threshold", "type": "quantitative"}},
-        },
+    threshold = {"x": {"field": "threshold", "type": "quantitative"}}
+    layers = [
+        drawn("bar", bars, "bars", binSpacing=1, clip=True),
+        drawn("point", labels, "labels", shape="triangle-up", filled=True, size=70, yOffset=7, clip=False),
+        drawn("rule", threshold, "threshold", color="var(--target)", strokeWidth=2),
     ]
     return looks.chart(260, layers, params={"top": 1}) | {"datasets": {"bars": [], "labels": [], "threshold": []}}
 
@@ -215,12 +184,8 @@ def front(looks: Looks, rows: list[Row], size: Measure) -> Spec:
     base = {"x": x, "y": y, "color": looks.colour, "tooltip": tips(*columns)}
     upright = base | {"y": y | {"field": "gap_low"}, "y2": {"field": "gap_high"}}
     level = base | {"x": x | {"field": "size_low"}, "x2": {"field": "size_high"}}
-    ring = {"type": "point", "filled": False, "size": 420, "strokeWidth": 2, "color": "var(--ink)"}
-    taken: Spec = {
-        "transform": [{"filter": "datum.taken && indexof(shown, datum.method) >= 0"}],
-        "mark": ring,
-        "encoding": {"x": x, "y": y},
-    }
+    ring = drawn("point", {"x": x, "y": y}, filled=False, size=420, strokeWidth=2, color="var(--ink)")
+    taken = {"transform": [{"filter": "datum.taken && indexof(shown, datum.method) >= 0"}]} | ring
     named = {"x": x, "y": y, "text": {"field": "method"}, "color": looks.colour}
     places = _names(rows, size.field, wide, domain)
     names = [
@@ -340,11 +305,10 @@ def curve(looks: Looks, rows: list[Row], size: Measure) -> Spec:
     """Return measured coverage against the target."""
     x = coverage("target", [0.49, 1.0], title="Target, 1 − alpha")
     y = coverage("coverage", reach(rows, "coverage", include=0.5), title="Measured coverage")
-    ends = {"values": [{"target": share, "coverage": share} for share in (0.5, 0.99)]}
-    diagonal = {"type": "line", "strokeDash": [4, 4], "color": "var(--target)", "strokeWidth": 1.5}
+    ends = [{"target": share, "coverage": share} for share in (0.5, 0.99)]
     base = {"x": x, "y": y, "color": looks.colour}
     layers = [
-        {"data": ends, "mark": diagonal, "encoding": {"x": x, "y": y}},
+        drawn("line", {"x": x, "y": y}, ends, strokeDash=[4, 4], color="var(--target)", strokeWidth=1.5),
         layer("line", base, strokeWidth=1.5),
         looks.dots(base | {"tooltip": _curve_tips(size)}, 34),
     ]
@@ -358,13 +322,8 @@ def gap(looks: Looks, rows: list[Row], size: Measure, band: list[Row]) -> Spec:
     y = number_axis("gap", "Measured minus target", form="+.0%", domain=domain)
     base = {"x": x, "y": y, "color": looks.colour}
     ends = {"y": y | {"field": "gap_low"}, "y2": {"field": "gap_high"}}
-    shade: Spec = {
-        "data": {"values": band},
-        "mark": {"type": "area", "color": "var(--band)"},
-        "encoding": {"x": x} | ends,
-    }
     layers = [
-        shade,
+        drawn("area", {"x": x} | ends, band, color="var(--band)"),
         target_rule(0.0, "y"),
         layer("area", base | ends, opacity=0.12),
         layer("line", base, strokeWidth=1.5),

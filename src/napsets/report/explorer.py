@@ -132,6 +132,7 @@ def explore(page: Page, *, names: npt.NDArray[Any], ball: IntArray, focus: int =
     neighbour_score = np.stack([own.by_node[neighbours] for own in scores])
     # A label held out for the level has no score among the neighbours, but may be evidence for them.
     calibrates = np.asarray((~np.isnan(neighbour_score)).any(axis=0)) | np.isin(neighbours, comparison.data.calibration)
+    weightings = [_weighting(result, nodes, comparison.hops) for result in comparison]
     baseline, other = page.titles[0], page.titles[focus]
     differs = [f"{other} covers, {baseline} misses", f"{baseline} covers, {other} misses"]
     return Explorer(
@@ -147,8 +148,8 @@ def explore(page: Page, *, names: npt.NDArray[Any], ball: IntArray, focus: int =
         support=np.stack([prediction.support[rows] for prediction in predictions]),
         effective_size=np.stack([prediction.effective_size[rows] for prediction in predictions]),
         levels=np.array([1.0 - comparison.alpha if p.level is None else p.level for p in predictions]),
-        weights=np.stack([_weights(result, nodes, comparison.hops) for result in comparison]),
-        pools=np.array([_pools(result, nodes) for result in comparison]),
+        weights=np.stack([weights for weights, _ in weightings]),
+        pools=np.array([pools for _, pools in weightings]),
         all_counts=np.array([own.ordered.size for own in scores]),
         all_below=np.stack([scores[s].below(thresholds[m]) for m, s in enumerate(of_method)]),
         alike_counts=np.stack([own.alike_counts for own in scores]),
@@ -242,18 +243,14 @@ def _numbered(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray, In
     return nodes[offset:], places[: first.size].reshape(first.shape), places[first.size :].reshape(second.shape)
 
 
-def _weights(result: MethodResult, nodes: IntArray, hops: int) -> FloatArray:
-    local = result.calibrated.local
-    weights = local.weighting(nodes).hops[:hops] if isinstance(local, HopsLocal) else np.empty(0)
-    return np.pad(weights, (0, hops - weights.size))
-
-
-def _pools(result: MethodResult, nodes: IntArray) -> tuple[float, float]:
+def _weighting(result: MethodResult, nodes: IntArray, hops: int) -> tuple[FloatArray, tuple[float, float]]:
+    """Return the weight at each hop, and of the two pools; 0 for a method that counts no hops."""
     local = result.calibrated.local
     if not isinstance(local, HopsLocal):
-        return 0.0, 0.0
+        return np.zeros(hops), (0.0, 0.0)
     weighting = local.weighting(nodes)
-    return weighting.pool, weighting.alike
+    weights = weighting.hops[:hops]
+    return np.pad(weights, (0, hops - weights.size)), (weighting.pool, weighting.alike)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,7 @@ from napsets.report.chart_parts import (
     Row,
     Spec,
     Z,
+    drawn,
     group_rows,
     grouped,
     layer,
@@ -346,15 +347,13 @@ def _number_line(looks: Looks, explorer: Explorer, hops: int) -> Spec:
     tooltip = tips(("line", "", None), ("text", "", None))
     colours = {"domain": ["covers", "misses", "model"], "range": ["var(--good)", "var(--bad)", "var(--muted)"]}
     colour = {"field": "kind", "type": "nominal", "legend": None, "scale": colours}
-    bar = {"type": "rule", "strokeWidth": 9, "clip": True}
-    dot = {"type": "point", "filled": True, "size": 55, "opacity": 0.55, "color": "var(--hop-0)", "clip": True}
-    dashed = {"type": "rule", "strokeDash": [4, 4], "strokeWidth": 2, "color": "var(--target)", "clip": True}
     spans = {"y": y, "x": x, "x2": {"field": "to"}, "color": colour, "tooltip": tooltip}
     points = {"y": y, "x": x | {"field": "value"}, "tooltip": tooltip}
-    layers: list[Spec] = [
-        {"data": {"name": "spans"}, "mark": bar, "encoding": spans},
-        {"data": {"name": "points"}, "mark": dot, "encoding": points},
-        {"data": {"name": "truth"}, "mark": dashed, "encoding": {"x": x | {"field": "value"}}},
+    truth, dashed = {"x": x | {"field": "value"}}, {"strokeDash": [4, 4], "strokeWidth": 2, "color": "var(--target)"}
+    layers = [
+        drawn("rule", spans, "spans", strokeWidth=9, clip=True),
+        drawn("point", points, "points", filled=True, size=55, opacity=0.55, color="var(--hop-0)", clip=True),
+        drawn("rule", truth, "truth", clip=True, **dashed),
     ]
     empty: Spec = {"datasets": {"spans": [], "points": [], "truth": []}}
     return looks.chart(34 * len(lines), layers, params={"low": 0, "high": 1}) | empty

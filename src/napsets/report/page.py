@@ -27,6 +27,8 @@ from napsets.report.chart_parts import (
     band_rows,
     coverage,
     curve_rows,
+    drawn,
+    frame,
     front_rows,
     method_rows,
     number_axis,
@@ -271,6 +273,8 @@ def _explorer(data: ReportData) -> dict[str, Any]:
 
 #: The decimal logarithm of the capital at which an alarm rings.
 _RINGS = 2.0
+#: The dots on the first line of a picture.
+_DOTS = {"filled": True, "size": 16, "color": "var(--method-0)"}
 _TIPS = tips(
     ("labels", "Labels", ",d"), ("coverage", "Coverage", ".1%"), ("low", "95 % from", ".1%"), ("high", "to", ".1%"),
     ("recent_coverage", "Of the last labels", ".1%"), ("recent_size", "Mean size of these", ".3~f"),
@@ -290,10 +294,10 @@ def over_time_charts(result: dict[str, Any], alpha: float, noun: str = "set") ->
     ends = {"y": share | {"field": "low"}, "y2": {"field": "high"}}
     pictures = {
         "coverage": [
-            _drawn("area", {"x": x, **ends}, color="var(--band)", clip=True),
+            drawn("area", {"x": x, **ends}, color="var(--band)", clip=True),
             target_rule(1.0 - alpha, "y"),
-            _drawn("line", {"x": x, "y": share | {"field": "recent_coverage"}}, color="var(--method-1)", opacity=0.7),
-            _drawn("line", {"x": x, "y": share, "tooltip": _TIPS}, color="var(--method-0)", strokeWidth=2, point=True),
+            drawn("line", {"x": x, "y": share | {"field": "recent_coverage"}}, color="var(--method-1)", opacity=0.7),
+            drawn("line", {"x": x, "y": share, "tooltip": _TIPS}, color="var(--method-0)", strokeWidth=2, point=_DOTS),
         ],
         "size": _lines(x, rows, ("mean_size", "recent_size"), f"{size} so far, and of the last {window}"),
         "alarms": [
@@ -304,35 +308,24 @@ def over_time_charts(result: dict[str, Any], alpha: float, noun: str = "set") ->
     if rows and rows[-1]["label_delay"] is not None:
         known = [row for row in rows if row["label_delay"] is not None]
         pictures["delay"] = _lines(x, known, ("label_delay",), f"Median delay of the last {window} labels", include=0.0)
-    return {name: _chart(layers, rows) for name, layers in pictures.items()}
+    return {name: frame(260, layers, rows) for name, layers in pictures.items()}
 
 
 def _lines(x: Spec, rows: list[Row], fields: tuple[str, ...], title: str, include: float | None = None) -> list[Spec]:
     """Return one line for each of some columns."""
     domain = reach(rows, *fields, include=rows[0][fields[0]] if include is None else include)
     return [
-        _drawn(
+        drawn(
             "line",
             {
                 "x": x,
                 "y": number_axis(field, title, domain=domain),
                 "tooltip": tips(("labels", "Labels", ",d"), (field, title, ".3~f")),
             },
-            color=f"var(--method-{place})", strokeWidth=2, point=place == 0,
+            color=f"var(--method-{place})", strokeWidth=2, point=False if place else _DOTS,
         )
         for place, field in enumerate(fields)
     ]  # fmt: skip
-
-
-def _drawn(mark: str, encoding: Spec, **style: Any) -> Spec:
-    if style.get("point"):
-        style["point"] = {"filled": True, "size": 16, "color": style["color"]}
-    return {"mark": {"type": mark} | style, "encoding": encoding}
-
-
-def _chart(layers: list[Spec], rows: list[Row]) -> Spec:
-    fit = {"type": "fit-x", "contains": "padding"}
-    return {"width": "container", "height": 260, "autosize": fit, "layer": layers, "data": {"values": rows}}
 
 
 #: What each picture over time shows: a heading, and a sentence or two.

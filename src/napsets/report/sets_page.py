@@ -29,6 +29,7 @@ from napsets.report.chart_parts import (
     Spec,
     Z,
     coverage,
+    drawn,
     group_rows,
     grouped,
     layer,
@@ -359,12 +360,10 @@ def _by_class(looks: Looks, rows: list[Row], target: float) -> Spec:
         "tooltip": tips(*INTERVAL_TIPS, *columns),
     }
     first = [row for row in rows if row["method"] == looks.titles[0]]
-    band: Spec = {
-        "data": {"values": [{name: row[name] for name in ("order", "chance_low", "chance_high")} for row in first]},
-        "transform": [{"filter": "datum.order < limit"}],
-        "mark": {"type": "rule", "color": "var(--band)", "strokeWidth": 0.9 * step, "clip": True},
-        "encoding": {"y": y, "x": coverage("chance_low", domain, target=target), "x2": {"field": "chance_high"}},
-    }
+    chance = [{name: row[name] for name in ("order", "chance_low", "chance_high")} for row in first]
+    ends = {"y": y, "x": coverage("chance_low", domain, target=target), "x2": {"field": "chance_high"}}
+    band = drawn("rule", ends, chance, color="var(--band)", strokeWidth=0.9 * step, clip=True)
+    band["transform"] = [{"filter": "datum.order < limit"}]
     marks = looks.dots(base, 50)
     marks["transform"] = [*marks["transform"], {"filter": "datum.order < limit"}]
     listed = [names.get(c, "") for c in range(max(names) + 1)]
