@@ -8,7 +8,6 @@ from scipy.stats import binom, chi2_contingency
 
 import napsets as ns
 from napsets.evaluation.drift import ALARM, WORTH, drift_of, drifts
-from napsets.evaluation.kinds import predicted_classes
 
 NODES = 1200
 
@@ -107,8 +106,3 @@ def test_rare_groups_are_put_together_and_one_group_tells_nothing() -> None:
 
 def test_without_nodes_on_a_side_there_is_nothing_to_compare(graph, predicted) -> None:
     assert drifts(graph, predicted, np.arange(NODES), np.empty(0, dtype=np.int64)) == ()
-
-
-def test_predicted_classes_do_not_depend_on_pieces() -> None:
-    p = np.random.default_rng(0).random((100, 4))
-    assert np.array_equal(predicted_classes(p, piece=7), p.argmax(axis=1))

@@ -9,8 +9,8 @@ import pytest
 
 import napsets as ns
 from napsets.evaluation.metrics import groups_of_partition
-from napsets.report import neighbourhoods
-from napsets.report.neighbourhoods import force_layout, quotient
+from napsets.report import data
+from napsets.report.data import force_layout, quotient
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_each_node_knows_its_ball(world: dict[str, Any], balls: list[Any]) -> No
 
 @pytest.mark.parametrize("chunk", [1, 100, 1 << 24])
 def test_links_count_the_edges_between_two_balls(world, balls, monkeypatch, chunk: int) -> None:
-    monkeypatch.setattr(neighbourhoods, "_CHUNK_EDGES", chunk)
+    monkeypatch.setattr(data, "_CHUNK_EDGES", chunk)
     adjacency = world["graph"].to_scipy().toarray()
     links, _ = quotient(world["graph"], balls)
     assert links

@@ -246,36 +246,28 @@ def try_methods(
     if known.size < needed:
         return Trials((), choices, alpha, int(known.size), 0, needed)
     fold = np.random.default_rng(seed).permutation(known.size) % FOLDS
-    sizes: list[list[FloatArray]] = [[] for _ in TRIED]
-    hits: list[list[FloatArray]] = [[] for _ in TRIED]
-    counts, tried = [], []
+    judged = [_judged(known[fold == f]) for f in range(FOLDS)]
+    nodes, place = np.concatenate(judged), np.repeat(np.arange(FOLDS), [part.size for part in judged])
+    sizes, hits = np.empty((2, len(TRIED), nodes.size))
     for f in range(FOLDS):
-        judged = known[fold == f]
-        if judged.size > _JUDGED:
-            judged = judged[np.linspace(0, judged.size - 1, _JUDGED).astype(np.int64)]
-        counts.append(judged.size)
-        tried.append(judged)
         rest = CalibrationData(graph, data.outputs, data.truth, known[fold != f], data.ids)
         for m, name in enumerate(TRIED):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NapsetsWarning)
-                sets = make_method(name, settings).fit(rest).predict(judged, alpha)
-            sizes[m].append(sets.sizes.astype(np.float64))
-            hits[m].append(sets.covers(y[judged]).astype(np.float64))
+                sets = make_method(name, settings).fit(rest).predict(judged[f], alpha)
+            sizes[m, place == f], hits[m, place == f] = sets.sizes, sets.covers(y[judged[f]])
             if progress is not None:
                 progress(f * len(TRIED) + m + 1, FOLDS * len(TRIED))
-    place = np.repeat(np.arange(FOLDS), counts)
-    of_sizes, of_hits = (np.stack([np.concatenate(folds) for folds in by_method]) for by_method in (sizes, hits))
-    nodes = np.concatenate(tried)
-    gaps = [gap_within(hit.astype(bool), own, alpha) for own in [_groups(graph, nodes, seed)] for hit in of_hits]
+    groups = _groups(graph, nodes, seed)
+    gaps = [gap_within(covered.astype(bool), groups, alpha) for covered in hits]
     trials = tuple(
         Trial(
             name,
             title(name),
-            *_mean(of_sizes[m], place),
-            *_mean(of_hits[m], place),
-            float((of_sizes[m] == data.outputs.shape[1]).mean()),
-            *_mean(of_sizes[m] - of_sizes[0], place),
+            *_mean(sizes[m], place),
+            *_mean(hits[m], place),
+            float((sizes[m] == data.outputs.shape[1]).mean()),
+            *_mean(sizes[m] - sizes[0], place),
             1.0 - alpha,
             gaps[m].gap,
             gaps[m].chance,
@@ -283,6 +275,11 @@ def try_methods(
         for m, name in enumerate(TRIED)
     )
     return Trials(trials, choices, alpha, int(known.size), int(place.size), needed)
+
+
+def _judged(nodes: IntArray) -> IntArray:
+    """Return those of the nodes of a fold that judge: all or, of very many, as many as may, evenly spread."""
+    return nodes if nodes.size <= _JUDGED else nodes[np.linspace(0, nodes.size - 1, _JUDGED).astype(np.int64)]
 
 
 def _groups(graph: Graph, nodes: IntArray, seed: int) -> IntArray:

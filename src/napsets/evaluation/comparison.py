@@ -47,7 +47,6 @@ COMPARED: tuple[str, ...] = SETS.compared
 #: Where a calibration curve is drawn.
 CURVE_ALPHAS: tuple[float, ...] = (0.01, 0.02, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 
-
 #: The name of a method, or a method: a predictor, a `Method`, or one that is calibrated already.
 AnyMethod = str | Calibrates[Any] | Calibrated
 
@@ -126,15 +125,9 @@ def compare(
     known_settings(settings)
     items = {} if methods is None else _items(methods)
     chosen = make_score(_usual_score(items) if score is None else score)
-    items = items or _items(kind_of(prediction_type(chosen)).compared)
-    shared = Settings(
-        score=chosen,
-        hops=check_hops("hops", hops),
-        seed=seed,
-        alpha=rates[0],
-        **settings,
-    )
-    kind = kind_of(prediction_type(shared.score))
+    kind = kind_of(prediction_type(chosen))
+    items = items or _items(kind.compared)
+    shared = Settings(score=chosen, hops=check_hops("hops", hops), seed=seed, alpha=rates[0], **settings)
     named = _make_methods(items, shared, kind)
     groupings = check_groups(groups)
     if graph is None:
@@ -147,21 +140,21 @@ def compare(
     data = replace(data, trained=overlap, _scored={})
     graph = data.graph
     evaluation_nodes = frozen(_check_judged(nodes, data))
+    truth = data.truth[evaluation_nodes]
     calibrated = [method.fit(data) for method in named.values()]
     thresholds = find_thresholds(calibrated, evaluation_nodes, rates, progress=check_progress(progress))
-    predictions, curves = _predict(calibrated, thresholds, rates, evaluation_nodes, data.truth[evaluation_nodes], kind)
+    predictions, curves = _predict(calibrated, thresholds, rates, evaluation_nodes, truth, kind)
     first = predictions[0]
     ranges = kind.check_strata(strata, first)
     partition = neighbourhood_partition(graph, evaluation_nodes, seed=shared.seed)
-    usual = {"neighbourhood": groups_of_partition(partition, graph.num_nodes)} | kind.groups(
-        data, shared.score, evaluation_nodes
-    )
-    own = {name: own_groups(first, group) for name, group in groupings.items()}
-    own = {name: group[evaluation_nodes] for name, group in usual.items()} | own
+    usual = {"neighbourhood": groups_of_partition(partition, graph.num_nodes)}
+    usual |= kind.groups(data, shared.score, evaluation_nodes)
+    own = {name: group[evaluation_nodes] for name, group in usual.items()}
+    own |= {name: own_groups(first, group) for name, group in groupings.items()}
     parts = rows_of_parts(first, partition)
     results = tuple(
         MethodResult(
-            **vars(judge_rows(prediction, data.truth[evaluation_nodes], strata=ranges, parts=parts, groups=own)),
+            **vars(judge_rows(prediction, truth, strata=ranges, parts=parts, groups=own)),
             name=name,
             title=title(name, shared.score) if items[name] == name else name,
             calibrated=method,

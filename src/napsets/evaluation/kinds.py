@@ -97,7 +97,8 @@ class SetKind:
 
     def predicted(self, score: Any, outputs: npt.NDArray[Any]) -> IntArray:
         """Return what the model alone predicts of each node: a class, or a number."""
-        return predicted_classes(outputs)
+        classes: IntArray = outputs.argmax(axis=1)
+        return classes
 
     def predicted_groups(
         self, predicted: npt.NDArray[Any], nodes: IntArray, class_names: Sequence[str] | None
@@ -245,14 +246,6 @@ def size_strata(num_classes: int) -> Strata:
     """
     ends = [(0, min(1, num_classes)), (2, min(3, num_classes)), (4, num_classes)]
     return [(low, high) for low, high in ends if low <= high]
-
-
-def predicted_classes(outputs: Any, piece: int = 1 << 18) -> IntArray:
-    """Return the most probable class of each node, some nodes at a time."""
-    classes = np.empty(outputs.shape[0], dtype=np.int64)
-    for start in range(0, classes.size, piece):
-        classes[start : start + piece] = outputs[start : start + piece].argmax(axis=1)
-    return classes
 
 
 def interval_methods() -> list[str]:

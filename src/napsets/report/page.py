@@ -37,10 +37,9 @@ from napsets.report.chart_parts import (
     tips,
 )
 from napsets.report.charts import charts
-from napsets.report.data import ReportData, facts_of, focus, node_names
+from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, facts_of, focus, neighbourhood_map, node_names
 from napsets.report.explorer import explore
 from napsets.report.intervals_page import IntervalsPage
-from napsets.report.neighbourhoods import DRAWN_SIZE, JUDGED_SIZE, neighbourhood_map
 from napsets.report.record import as_json, record_of
 from napsets.report.sets_page import SetsPage
 from napsets.report.summary import Vocabulary, cell, code, sentence, summarise, unbroken
