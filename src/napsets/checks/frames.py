@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray, as_column, check_integers
-from napsets.checks.values import plain, shown
+from napsets.checks.values import check_names, plain, shown
 from napsets.errors import InvalidInputError
 
 Names = npt.NDArray[Any]
@@ -162,6 +162,18 @@ def named_columns(table: Any, class_names: Sequence[str] | None) -> tuple[Any, S
     if not names or not all(isinstance(name, str) for name in names) or all(map(_UNNAMED.fullmatch, names)):
         return table, None
     return table, names
+
+
+def check_class_names(names: Sequence[str] | None, classes: int, score: Any = None) -> tuple[str, ...] | None:
+    """Return the names of the classes, or None."""
+    if names is None:
+        return None
+    if not classes:
+        raise InvalidInputError(f"`class_names` must be None with a score of numbers; {type(score).__name__} is one")
+    checked = tuple(check_names("class_names", names) or ())
+    if len(checked) != classes:
+        raise InvalidInputError(f"`class_names` must have one name per class, {classes}; got {len(checked)}")
+    return checked
 
 
 def label_numbers(labels: Any, class_names: Sequence[str] | None) -> Any:

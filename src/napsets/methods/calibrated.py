@@ -32,7 +32,7 @@ from napsets.errors import InvalidInputError, NapsetsWarning, warn
 from napsets.graph import Graph
 from napsets.levels import FittedLevel, Full, few_labels
 from napsets.localisers import Local, LocalThresholds
-from napsets.methods.data import Scored
+from napsets.methods.data import Scored, model_outputs, with_new_nodes
 from napsets.methods.p_values import p_values
 from napsets.methods.thresholds import Grouped, find_thresholds, predict_in_parts
 from napsets.predictions import NodeThresholds, Predicted, Prediction
@@ -152,8 +152,6 @@ class Predicts:
         alpha, allow_empty, threads, progress
             As in `predict`.
         """
-        from napsets.methods.new_nodes import with_new_nodes
-
         calibrated = self._present("predict_new")
         grown = with_new_nodes(calibrated, probabilities, edges, ids)
         nodes = np.arange(calibrated.num_nodes, grown.num_nodes)
@@ -171,8 +169,6 @@ class Predicts:
         name : str, optional
             What the method is called in the table of methods.
         """
-        from napsets.methods.new_nodes import model_outputs
-
         calibrated = self._present("verdict")
         if name is None:
             name = self._name or ("auto" if calibrated.choice is not None else "method")

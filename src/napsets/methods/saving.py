@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray, as_column, check_index, check_integers, check_scores
+from napsets.checks.frames import check_class_names
 from napsets.checks.values import check_flag, choose, shown
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.npz_format import is_nested_beyond, read_archive, write_archive
@@ -21,7 +22,7 @@ from napsets.localisers.path_lengths import LENGTH_DECAYS
 from napsets.methods.auto import AutoMethod
 from napsets.methods.calibrated import Calibrated
 from napsets.methods.choice import Choice
-from napsets.methods.data import Scored, check_class_names
+from napsets.methods.data import Scored
 from napsets.methods.method import Method
 from napsets.scores import BOUND, SCORES, BoundScore, InformedIntervals, RowScore, prediction_type
 from napsets.scores.base import can_use_held_out
