@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any, Literal
 
 import numpy as np
 
-from napsets.checks.text import percent
+from napsets.checks.text import html_table, percent
 from napsets.checks.values import in_digits
 from napsets.methods.method import Method
 from napsets.predictions import Prediction
@@ -104,42 +104,36 @@ class Choice:
         """
         width = max((len(candidate.name) for candidate in self.candidates), default=0)
         lines = []
-        for step, heading in self._steps():
-            candidates = [candidate for candidate in self.candidates if candidate.step == step]
-            lines += [heading] * bool(candidates)
-            for k, candidate in enumerate(candidates):
-                mark = "→" if candidate.chosen else " "
-                lines.append(
-                    f" {mark} {candidate.name:<{width}}  {candidate.value:8.4g}  {_difference(candidate, k)}".rstrip()
-                )
+        for heading, _, rows in self._steps():
+            lines.append(heading)
+            for mark, name, value, difference in rows:
+                lines.append(f" {mark or ' '} {name:<{width}}  {value:>8}  {difference}".rstrip())
         return "\n".join([*lines, f"Chosen: {self}."])
-
-    def _steps(self) -> list[tuple[str, str]]:
-        """Return the two steps, and what each is decided by."""
-        rule = "the smallest"
-        if self.prefer == "even":
-            rule = "class-wise ranks, which even out coverage, as long as size is at most that of the model alone"
-        return [
-            ("score", f"Step 1, score: expected average size ({rule})"),
-            ("localiser", "Step 2, thresholds: pinball loss (local ones only if clearly smaller)"),
-        ]
 
     def _repr_html_(self) -> str:
         """Return both steps as tables, for notebooks."""
         parts = [f"<p>{escape(str(self))}</p>"]
-        for step, heading in self._steps():
-            candidates = [candidate for candidate in self.candidates if candidate.step == step]
-            rows = "".join(
-                f"<tr><td>{'→' if candidate.chosen else ''}</td><td>{escape(candidate.name)}</td>"
-                f"<td>{candidate.value:.4g}</td><td>{_difference(candidate, k)}</td></tr>"
-                for k, candidate in enumerate(candidates)
-            )
-            value = "expected size" if step == "score" else "pinball loss"
-            head = "".join(f"<th>{name}</th>" for name in ("", "candidate", value, "minus the first"))
-            caption = f"<caption>{escape(heading)}</caption>"
-            table = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-            parts += [table] * bool(candidates)
+        for heading, unit, rows in self._steps():
+            table = html_table(("", "candidate", unit, "minus the first"), rows)
+            parts.append(table.replace("<table>", f"<table><caption>{escape(heading)}</caption>", 1))
         return "".join(parts)
+
+    def _steps(self) -> Iterator[tuple[str, str, list[tuple[str, str, str, str]]]]:
+        """Yield heading, unit and rows of each step: mark, name, value, and difference from the first."""
+        rule = "the smallest"
+        if self.prefer == "even":
+            rule = "class-wise ranks, which even out coverage, as long as size is at most that of the model alone"
+        for step, unit, heading in (
+            ("score", "expected size", f"Step 1, score: expected average size ({rule})"),
+            ("localiser", "pinball loss", "Step 2, thresholds: pinball loss (local ones only if clearly smaller)"),
+        ):
+            candidates = [candidate for candidate in self.candidates if candidate.step == step]
+            rows = [
+                ("→" * candidate.chosen, candidate.name, f"{candidate.value:.4g}", _difference(candidate, place))
+                for place, candidate in enumerate(candidates)
+            ]
+            if rows:
+                yield heading, unit, rows
 
 
 def _difference(candidate: Candidate, place: int) -> str:
