@@ -1,8 +1,13 @@
-"""All that hostile calls are made of: the public functions, and the methods of what they make."""
+"""All that hostile calls are made of: the public functions, and the methods of what they make.
+
+The boundary is the public one: the names of `napsets.__all__`, the functions of `napsets.datasets`, and the methods of
+what these return. What rooms hand to each other behind it (`Labelled`, `Reference`, bound scores, fitted localisers,
+levels and groups) is made of arguments that were checked at the boundary, and checks nothing again: it is not called
+here.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -11,10 +16,7 @@ import numpy as np
 
 import napsets as ns
 from hostile_worlds import WORLDS, World
-from napsets import datasets, localisers, scores
-from napsets.advice.inspection import inspect_node
-from napsets.advice.recommendation import recommend
-from napsets.evaluation.comparison import compare
+from napsets import datasets
 
 ROOMS = {"gnn", "paper", "report", "spark"}  # with surfaces, and tests, of their own
 
@@ -31,26 +33,14 @@ INNER = {
     "Method.fit",
     "Method.on",
     "answer",
-    "at_rows",
-    "background",
+    "bind",
     "bind_with_bag",
-    "ranked",
-    "unranked",
     "spread",
     "of_names",
-    "scores_with",
-    "prepare",
-    "unprepared",
-    "weigh",
-    "parts",
-    "from_parts",
     "formula",
-    "FittedExact.thresholds",
-    "_FittedNominal.thresholds",
     "html_cells",
     "one",
     "of_labels",
-    "rests_on",
     "calibrated",
     "check_rows",
     "explain",
@@ -65,13 +55,12 @@ INNER = {
     "check_column",
     "name_rows",
     "thresholds_at",
-    "top_labels",
-    "size_at",
-    "LocalThresholds.at",
     "check_truth",
     "check_outputs",
     "known",
     "num_labels",
+    "reference_size",
+    "resting_on",
     "size_text",
     "size_phrase",
     "of_size",
@@ -79,8 +68,6 @@ INNER = {
     "informed",
     "from_description",
     "concat",
-    *(f"{kind}.predict" for kind in ("BoundRows", "BoundMatrix", "BoundInformed", "BoundByLabel", "BoundCorrected")),
-    *(f"{kind}.predict" for kind in ("BoundIntervals", "BoundInformedIntervals")),
 }
 #: Records that the package makes and hands out: their constructors take what was checked.
 RECORDS = {"Calibrated", "Choice", "CoverageGap", "Prediction", "datasets.DatasetEntry"}
@@ -92,12 +79,10 @@ SLOW = {
     "recommend",
     "compare",
     "amazon_predictions",
-    "CFGNN.bind",
     "load",
     "Live.start",
     "sbm",
     "dcsbm",
-    "ByCommunity.fit",
 }
 
 
@@ -117,8 +102,8 @@ def surface() -> dict[str, Callable[[World], Any]]:
                 functions[f"{name}.{method}"] = lambda world, value=value, method=method: getattr(value, method)
         elif callable(value) and name != "methods":
             functions[name] = lambda world, value=value: value
-    for function in (compare, recommend, inspect_node, localisers.Reference, scores.Labelled):
-        functions[function.__qualname__] = lambda world, function=function: function
+    for name in ("CalibrationIndex", "hop_thresholds", "neighbourhood_thresholds", "split_thresholds"):  # for experts
+        functions[name] = lambda world, name=name: getattr(ns, name)
     for name, make in SUBJECTS.items():
         for method in methods_of(type(make(WORLDS[0]))):
             functions[f"{name}: {method}"] = lambda world, make=make, method=method: getattr(make(world), method)
@@ -138,18 +123,6 @@ def methods_of(kind: type, *, of_class: bool = False) -> list[str]:
         if of_the_class == of_class and (of_the_class or inspect.isfunction(raw)):
             names.append(name)
     return names
-
-
-def _bound(score: Any) -> Callable[[World], Any]:
-    def make(world: World) -> Any:
-        labelled = scores.Labelled(world.calibration, world.y[world.calibration])
-        numbers = scores.prediction_type(score) is ns.PredictionIntervals
-        outputs = world.outputs if numbers else world.p
-        if numbers:
-            labelled = scores.Labelled(world.calibration, world.targets[world.calibration])
-        return score.bind(outputs, world.u, world.graph, labelled)
-
-    return make
 
 
 def _once(make: Callable[[World], Any]) -> Callable[[World], Any]:
@@ -216,13 +189,5 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "Steered": lambda world: ns.Steered(),
     "Live": lambda world: ns.Live.start(WORLDS[0].graph, WORLDS[0].p, WORLDS[0].y, WORLDS[0].calibration),
     "CoverageGap": _once(lambda world: ns.coverage_gap(world.sets, world.y, world.y)),
-    "Grouping": _once(lambda world: ns.ByDegree(3).fit(world.reference, world.y[world.reference.nodes], 3)),
-    "FittedExact": lambda world: world.method.level,
-    "Reference": lambda world: world.reference,
     **{f"{name}": (lambda world, each=each: each) for name, each in {**LOCALISERS, **SCORES, **GROUPINGS}.items()},
-    **{f"{name} local": _once(lambda world, each=each: each.fit(world.reference)) for name, each in LOCALISERS.items()},
-    **{f"{name} bound": _once(_bound(each)) for name, each in SCORES.items()},
 }
-SUBJECTS["Balls local"] = _once(  # balls are of undirected graphs
-    lambda world: ns.Balls(5).fit(dataclasses.replace(world.reference, graph=world.graph.both_ways))
-)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import napsets as ns
-from napsets import levels, localisers, scores
+from napsets import levels
 
 FOLDER = Path(tempfile.mkdtemp(prefix="napsets-hostile-"))
 
@@ -60,7 +60,7 @@ class World:
         size, nodes, y = self.size, self.nodes, self.y
         mask = np.isin(np.arange(size), nodes)
         calibrates = np.isin(np.arange(size), self.calibration)
-        known, count = self.method.scored.reference, self.calibration.size
+        count = self.calibration.size
         table = self.graph.indptr, self.graph.indices
         bases: list[Any] = ["aps", ns.APS(), ns.THR(), ns.RAPS(), ns.SAPS(randomized=False), ns.Sharpened()]
         data = sp.random_array((size, 6), density=0.4, format="csr", rng=self.rng)
@@ -79,7 +79,6 @@ class World:
             "centre": [None, self.intervals.centre],
             "class_names": [None, ["a", "b", "c"]],
             "clusters": [None, 2],
-            "cuts": [[localisers.Cut(0.9)]],
             "data": [pyg_like(self)],
             "dataset": ["d"],
             "decay": ["uniform", "geometric", np.ones(2), lambda k: 1.0],
@@ -162,7 +161,6 @@ class World:
             "keys": [None, np.arange(size)],
             "unlabelled": [True, False],
             "randomized": [True, False],
-            "reference": [known, scores.Labelled(known.nodes, y[known.nodes])],
             "resolution": [1.0],
             "rest_count": [0, 3],
             "rest_tv": [1.0],
@@ -208,7 +206,6 @@ class World:
             "root": [None],
             "epochs": [1],
             "hidden": [4],
-            "distances": [np.array([0.5, 1.0, np.inf])],
             "edges": [FOLDER / "e.csv"],
             "folder": [FOLDER],
             "labelled": [50],

@@ -124,7 +124,7 @@ def covers(localiser, scores, hard):
     probabilities = np.full((scores.size, 2), 0.5)
     labelled = np.arange(scores.size - 1)
     reference = Reference(labelled, scores[:-1], scores.size, probabilities=probabilities, labels=hard[:-1].astype(int))
-    thresholds = localiser.fit(reference).thresholds([scores.size - 1], [Cut(1.0 - ALPHA)])
+    thresholds = localiser.fit(reference).thresholds(np.array([scores.size - 1]), [Cut(1.0 - ALPHA)])
     by_label = thresholds.by_group is not None
     threshold = thresholds.by_group[0, 0, thresholds.groups[int(hard[-1])]] if by_label else thresholds.values[0, 0]
     return bool(scores[-1] <= threshold)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, check_node
-from napsets.checks.values import check_count, check_progress, check_threads
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.values import check_count, check_threads
 from napsets.errors import InvalidInputError
 from napsets.kernels.layout import read_only
 from napsets.kernels.threads import stages
-from napsets.localisers.base import LOCALISERS, Reference, with_graph
+from napsets.localisers.base import LOCALISERS, Reference, graph_of
 from napsets.localisers.weighed import WeighedLocal, in_pieces, lists_for, running
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ class Balls:
 
     def fit(self, reference: Reference) -> BallsLocal:
         """Return the localiser of these reference nodes."""
-        graph = with_graph(reference).graph
-        if graph is not None and graph.directed:
+        if graph_of(reference).directed:
             raise InvalidInputError(
                 "`graph` must be undirected for balls: who is in whose ball must be the same both ways; got a directed "
                 "one. Make it with directed=False."
@@ -134,7 +133,6 @@ class BallsLocal(WeighedLocal):
         """Return the anchor of each node, and the size of the ball that it is drawn from."""
         from napsets.kernels.weighed import draw_anchors
 
-        nodes, threads = self.reference.check_nodes(nodes), check_threads(threads)
         hashes, by_hash = (read_only(array) for array in self._hashes)
         sizes, anchors = np.empty((2, nodes.size), dtype=np.int64)
         fixed = (read_only(nodes), self._balls, hashes, by_hash)
@@ -142,7 +140,7 @@ class BallsLocal(WeighedLocal):
         def work(first: int, last: int) -> None:
             draw_anchors(first, last, *fixed, *self._room(), sizes, anchors)
 
-        in_pieces(work, nodes.size, threads, check_progress(progress), piece=_nodes_per_piece(nodes.size))
+        in_pieces(work, nodes.size, threads, progress, piece=_nodes_per_piece(nodes.size))
         return anchors, sizes
 
     @cached_property
@@ -159,7 +157,7 @@ class BallsLocal(WeighedLocal):
         """Return the reference nodes whose ball holds the node's anchor."""
         from napsets.kernels.weighed import whose_ball_holds
 
-        anchors, sizes = self.draw(np.array([check_node("node", node, self.graph.num_nodes)]), 1)
+        anchors, sizes = self.draw(np.array([node]), 1)
         index, listed = self.reference.index, np.empty(self.reference.nodes.size, dtype=np.int64)
         known = index.calibration.size
         size = whose_ball_holds(int(anchors[0]), self._balls, self.numbers, known, *self._room(), listed)

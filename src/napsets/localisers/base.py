@@ -16,30 +16,15 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Sealed,
-    as_array,
-    check_index,
-    check_integers,
-    check_scores,
-    frozen,
-    sealed,
-)
-from napsets.checks.values import Registry, check_count, check_kind, check_list, choose, shown
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray, Sealed, sealed
+from napsets.checks.values import Registry, check_kind
 from napsets.errors import InvalidInputError
-from napsets.graph import Direction, Graph, check_graph
+from napsets.graph import Direction, Graph
 from napsets.kernels import endings
 from napsets.localisers.neighbourhoods import CalibrationIndex
 from napsets.predictions import NodeThresholds
 from napsets.quantile import ROUNDING
 from napsets.randomness import node_uniforms
-
-#: What is said where a graph is missing.
-NO_GRAPH = "`graph` must be given to a method that looks at neighbourhoods; got None"
 
 #: Localisers by the name that files call them by.
 LOCALISERS: Registry[Any] = Registry("LOCALISERS")
@@ -140,36 +125,6 @@ class Reference(Sealed):
     u: FloatArray | None = None
     labels: IntArray | None = None
 
-    def __post_init__(self) -> None:
-        size = check_count("num_nodes", self.num_nodes)
-        if self.graph is not None and check_graph(self.graph).num_nodes != size:
-            raise InvalidInputError(
-                f"`num_nodes` must be the number of nodes of the graph, {self.graph.num_nodes}; got {size}"
-            )
-        nodes = check_index("nodes", self.nodes, size, unique=True)
-        scores = check_scores("scores", self.scores, size=nodes.size, each="reference node")
-        for name, array in (("nodes", nodes), ("scores", scores)):
-            object.__setattr__(self, name, frozen(array))
-        if self.probabilities is not None:
-            object.__setattr__(self, "probabilities", frozen(check_rows_of(self.probabilities, size)))
-        if self.u is not None:
-            uniforms = check_scores("u", self.u, size=size, each="node")
-            object.__setattr__(self, "u", frozen(uniforms))
-        if self.labels is not None:
-            labels = check_integers("labels", self.labels)
-            if labels.shape != nodes.shape or labels.min(initial=0) < 0:
-                raise InvalidInputError(f"`labels` must be known, one per reference node, {nodes.size}")
-            object.__setattr__(self, "labels", frozen(labels))
-
-    def check_nodes(self, nodes: ArrayLike) -> IntArray:
-        """Return node indices in the form that kernels take, without a warning about what looks like a mask."""
-        return check_index("nodes", nodes, self.num_nodes, quiet=True)
-
-    def check_ranked(self, nodes: ArrayLike, scores: ArrayLike) -> tuple[IntArray, FloatArray]:
-        """Return node indices, and one score per node."""
-        chosen = self.check_nodes(nodes)
-        return chosen, check_scores("scores", scores, size=chosen.size, each="node")
-
     @cached_property
     def uniforms(self) -> FloatArray:
         """A uniform number for every node; by default those of 0..n−1 with seed 0."""
@@ -178,9 +133,7 @@ class Reference(Sealed):
     @cached_property
     def index(self) -> CalibrationIndex:
         """The graph with its reference nodes numbered by score, made once for all localisers."""
-        if self.graph is None:
-            raise InvalidInputError(NO_GRAPH)
-        return CalibrationIndex(self.graph, self.scores, self.nodes)
+        return CalibrationIndex.unchecked(graph_of(self), self.scores, self.nodes)
 
     @cached_property
     def _along(self) -> dict[Direction, Reference]:
@@ -217,39 +170,17 @@ class Reference(Sealed):
         return nodes
 
 
-def check_rows_of(probabilities: object, size: int) -> npt.NDArray[Any]:
-    """Return rows that say which labels are likely, one per node, as they are."""
-    rows = as_array("probabilities", probabilities)
-    if rows.ndim != 2 or rows.shape[0] != size or not rows.shape[1] or rows.dtype.kind not in "fiub":
-        raise InvalidInputError(
-            f"`probabilities` must be a table of numbers with one row per node, {size}; got {rows.dtype} of shape "
-            f"{rows.shape}"
-        )
-    return rows
-
-
 def check_reference(reference: object) -> Reference:
     """Return a reference, or say how to get one."""
     way = "Make one with Reference(nodes, scores, num_nodes, graph)."
     return check_kind("reference", reference, Reference, way=way)
 
 
-def with_graph(reference: object) -> Reference:
-    """Return a reference that has a graph, for localisers that look at neighbourhoods."""
-    known = check_reference(reference)
-    if known.graph is None:
-        raise InvalidInputError(NO_GRAPH)
-    return known
-
-
-def check_cuts(cuts: object) -> list[Cut]:
-    """Return the cuts, or refuse what is not a list of cuts."""
-    listed = check_list("cuts", cuts, "Cut(level, rule)")
-    for cut in listed:
-        if not isinstance(cut, Cut) or not isinstance(cut.level, float | int | np.floating | np.integer):
-            raise InvalidInputError(f"`cuts` must be a list of Cut(level, rule); got {shown(cut)} among them")
-        choose("cuts", cut.rule, RULES)
-    return listed
+def graph_of(reference: Reference) -> Graph:
+    """Return the graph of a reference, for localisers that look at neighbourhoods."""
+    if reference.graph is None:
+        raise InvalidInputError("`graph` must be given to a method that looks at neighbourhoods; got None")
+    return reference.graph
 
 
 class Local(Protocol):

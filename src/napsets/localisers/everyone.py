@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_node
-from napsets.checks.values import check_progress
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.kernels.layout import read_only
-from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, check_cuts, check_reference, with_graph
+from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, graph_of
 from napsets.localisers.weighed import WeighedLocal, in_pieces, running
 from napsets.quantile import ROUNDING
 
@@ -34,19 +33,21 @@ class Everyone:
 
     proven: ClassVar[bool] = True
 
-    def fit(self, reference: Reference) -> _Everyone:
+    def fit(self, reference: Reference) -> EveryoneLocal:
         """Return the localiser of these reference nodes."""
-        return _Everyone(check_reference(reference))
+        return EveryoneLocal(reference)
 
 
 @dataclass(frozen=True, eq=False)
-class _Everyone:
+class EveryoneLocal:
+    """All of some reference nodes."""
+
     reference: Reference
 
     def thresholds(
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
     ) -> LocalThresholds:
-        nodes, cuts = self.reference.check_nodes(nodes), check_cuts(cuts)
+        """Return the thresholds of the nodes at each cut: order statistics of the other reference scores."""
         scores, numbers = self.reference.by_score
         values, support = np.empty((len(cuts), nodes.size)), np.empty(nodes.size, dtype=np.int64)
         for rows in _pieces(nodes.size, progress):
@@ -59,7 +60,7 @@ class _Everyone:
     def ranks(
         self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
     ) -> FloatArray:
-        nodes, scores = self.reference.check_ranked(nodes, scores)
+        """Return the share of the other reference scores that are strictly below each node's score."""
         known, numbers = self.reference.by_score
         ranks = np.empty(nodes.size)
         for rows in _pieces(nodes.size, progress):
@@ -71,7 +72,6 @@ class _Everyone:
 
 def _pieces(count: int, progress: Any) -> Iterator[slice]:
     """Yield some nodes at a time, and report how many are done."""
-    progress = check_progress(progress)
     for first in range(0, count, _PIECE):
         last = min(first + _PIECE, count)
         yield slice(first, last)
@@ -125,8 +125,7 @@ class InverseDegree:
 
     def fit(self, reference: Reference) -> ImportanceLocal:
         """Return the localiser of these reference nodes."""
-        graph = with_graph(reference).index.graph
-        return ImportanceLocal(self, reference, 1.0 / np.maximum(graph.degrees, 1))
+        return ImportanceLocal(self, reference, 1.0 / np.maximum(graph_of(reference).degrees, 1))
 
 
 class ImportanceLocal(WeighedLocal):
@@ -149,14 +148,13 @@ class ImportanceLocal(WeighedLocal):
 
     def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
         """Return nothing beyond the background, and what the node itself weighs."""
-        return np.empty(0, dtype=np.int64), np.empty(0), float(self._own[check_node("node", node, self._own.size)])
+        return np.empty(0, dtype=np.int64), np.empty(0), float(self._own[node])
 
     def thresholds(
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes at each cut; nodes of weight 0 without any mass around have none."""
         shared = super().thresholds(nodes, cuts, threads=threads, progress=progress)
-        nodes = self.reference.check_nodes(nodes)
         support = self._support(nodes)
         values = np.where((support == 0) & (self._own[nodes] == 0), np.inf, shared.values)
         return LocalThresholds(values, support, shared.effective_size)

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray, as_array
-from napsets.checks.values import check_hops, check_number, check_progress, check_threads
+from napsets.checks.values import check_hops, check_number, check_threads
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, check_direction
 from napsets.kernels.endings import Reach
 from napsets.kernels.search import count_below, find_thresholds
-from napsets.localisers.base import LOCALISERS, RULES, Cut, LocalThresholds, Reference, check_cuts, with_graph
+from napsets.localisers.base import LOCALISERS, RULES, Cut, LocalThresholds, Reference, graph_of
 from napsets.localisers.decay import Decay, check_decay, hop_weights
 from napsets.localisers.neighbourhoods import CalibrationIndex, check_room, useful_hops
 from napsets.quantile import LARGEST_WEIGHT, ROUNDING, effective_size
@@ -69,7 +69,7 @@ class Hops:
 
     def fit(self, reference: Reference) -> HopsLocal:
         """Return the localiser of these reference nodes."""
-        reference = with_graph(reference)
+        graph_of(reference)
         if self.alike and reference.probabilities is None:
             raise InvalidInputError("`alike` needs predicted labels, which scores of intervals do not have")
         return HopsLocal(self, reference.along(self.direction))
@@ -85,26 +85,25 @@ class HopsLocal:
     def weighting(self, nodes: IntArray) -> Weighting:
         """Return the weights of the hops at which `nodes` may have neighbours, and of the pools."""
         setting, index = self.localiser, self.reference.index
-        depth = useful_hops(index.graph, self.reference.check_nodes(nodes), setting.hops)
+        depth = useful_hops(index.graph, nodes, setting.hops)
         return Weighting(hop_weights(setting.decay, setting.hops, depth=depth), setting.pool, setting.alike)
 
     def thresholds(
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes at each cut, from one search."""
-        nodes, cuts = self.reference.check_nodes(nodes), check_cuts(cuts)
         return share_search([self], nodes, [cuts], threads=threads, progress=progress)[0]
 
     def ranks(
         self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
     ) -> FloatArray:
         """Return the share of each node's mass that lies strictly below its score."""
-        nodes, scores = self.reference.check_ranked(nodes, scores)
         weighting, index = self.weighting(nodes), self.reference.index
         position = np.searchsorted(index.sorted_scores, scores, side="left")
         positions = np.stack([position, np.full(nodes.size, index.calibration.size)], axis=1)
-        depth, options = weighting.hops.size, {"threads": check_threads(threads), "progress": check_progress(progress)}
-        counts = count_below(index.layout, nodes, positions, depth, **options).astype(np.int64)
+        counts = count_below(
+            index.layout, nodes, positions, weighting.hops.size, threads=check_threads(threads), progress=progress
+        ).astype(np.int64)
         groups = self.reference.predicted if weighting.alike else None
         pooled = pooled_counts(index, nodes, position, groups)
         return Counts(counts[:, :, 0], counts[:, :, 1], *pooled).rank(weighting)
@@ -159,7 +158,7 @@ def weighted_thresholds(
         rows,
         reach_of(all_cuts, weightings, groups),
         threads=check_threads(threads),
-        progress=check_progress(progress),
+        progress=progress,
     )
     sizes = Sizes(counts, *pooled_sizes(index, nodes, groups))
     return [

@@ -89,6 +89,14 @@ class CalibrationIndex:
         #: The same for kernels.
         self.layout = Layout(adjacency_of(graph), self.calibration, values)
 
+    @classmethod
+    def unchecked(cls, graph: Graph, scores: FloatArray, calibration: IntArray) -> CalibrationIndex:
+        """Make one of arguments that were checked."""
+        index = cls.__new__(cls)
+        index.graph, index.calibration = graph, calibration
+        index.layout = Layout(adjacency_of(graph), calibration, scores)
+        return index
+
     @property
     def sorted_scores(self) -> FloatArray:
         """The scores in ascending order."""

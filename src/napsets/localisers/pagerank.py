@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_node
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.values import check_number
 from napsets.errors import InvalidInputError
 from napsets.kernels.layout import read_only
-from napsets.localisers.base import LOCALISERS, Reference, with_graph
+from napsets.localisers.base import LOCALISERS, Reference, graph_of
 from napsets.localisers.weighed import WeighedLocal, in_pieces, lists_for
 from napsets.quantile import LARGEST_WEIGHT
 
@@ -64,21 +64,25 @@ class PageRank:
             if getattr(self, name) < _LEAST[name]:
                 raise InvalidInputError(f"`{name}` must be at least {_LEAST[name]:g}; got {getattr(self, name):g}")
 
-    def fit(self, reference: Reference) -> _Local:
+    def fit(self, reference: Reference) -> PageRankLocal:
         """Return the localiser of these reference nodes."""
-        return _Local(self, with_graph(reference))
+        graph_of(reference)
+        return PageRankLocal(self, reference)
 
 
 #: With less, a walk from one node could go over all edges of a large graph many times.
 _LEAST = {"restart": 1e-3, "tolerance": 1e-12}
 
 
-class _Local(WeighedLocal):
+class PageRankLocal(WeighedLocal):
+    """PageRank weights of known reference nodes."""
+
     @cached_property
     def _behind(self) -> FloatArray:
         return np.arange(self.reference.nodes.size + 1, dtype=np.float64)
 
     def background(self) -> tuple[FloatArray, float]:
+        """Return the running counts of reference nodes, and what each gets of the pool."""
         return self._behind, self.localiser.pool / self.reference.nodes.size
 
     def _room(self) -> tuple[Any, ...]:
@@ -92,9 +96,9 @@ class _Local(WeighedLocal):
         return read_only(self.graph.indptr), read_only(self.graph.indices), setting.restart, setting.tolerance
 
     def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
+        """Return the reference nodes that walks from the node end at."""
         from napsets.kernels.weighed import push
 
-        node = check_node("node", node, self.graph.num_nodes)
         room = self._room()
         push(node, *self._walk(), *room)
         index, kept = self.reference.index, room[0]
@@ -105,6 +109,7 @@ class _Local(WeighedLocal):
         return numbers, self.localiser.worth * (mass[numbers] / total) if total else mass[numbers], 1.0
 
     def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
+        """Write the requested results of the nodes."""
         from napsets.kernels.weighed import pagerank_answers
 
         known = question.scores.size

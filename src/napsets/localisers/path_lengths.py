@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_node, check_numbers
-from napsets.checks.values import check_number, check_progress, check_threads, choose, shown
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.values import check_number, check_threads, choose, shown
 from napsets.errors import InvalidInputError, warn
 from napsets.graph import Direction, check_direction
-from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, check_cuts, with_graph
+from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, graph_of
 from napsets.localisers.hops import Counts, Sizes, Weighting, pooled_counts, pooled_sizes, reach_of
 from napsets.quantile import LARGEST_WEIGHT
 
@@ -81,8 +81,7 @@ class PathLengths:
 
     def fit(self, reference: Reference) -> PathLengthsLocal:
         """Return the localiser of these reference nodes."""
-        reference = with_graph(reference)
-        if reference.graph is not None and reference.graph.lengths is None:
+        if graph_of(reference).lengths is None:
             warn(
                 "the edges of `graph` have no lengths, so that every edge counts as 1 and distances are hops. Pass "
                 "lengths to Graph.from_edge_index, or weights_are= to the other constructors"
@@ -107,13 +106,6 @@ class PathLengthsLocal:
 
     def weights(self, distances: FloatArray) -> FloatArray:
         """Return the weights of reference nodes at some distances: 0 beyond the radius."""
-        known = check_numbers("distances", distances, largest=np.inf)
-        if known.ndim != 1:
-            raise InvalidInputError(f"`distances` must have 1 dimension; got shape {known.shape}")
-        return self.weigh(known)
-
-    def weigh(self, distances: FloatArray) -> FloatArray:
-        """Do what `weights` does with the distances of a search."""
         decay, inside = self.localiser.decay, distances <= self.radius
         near = distances[inside]
         weights = np.zeros(distances.size)
@@ -125,7 +117,6 @@ class PathLengthsLocal:
         from napsets.kernels.near import near_distances
 
         index = self.reference.index
-        node = check_node("node", node, index.graph.num_nodes)
         numbers, distances = near_distances(
             index.layout, _lengths(self.reference), np.array([node]), self.radius, threads=1
         )[0]
@@ -135,7 +126,6 @@ class PathLengthsLocal:
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes at each cut, from one search."""
-        nodes, cuts = self.reference.check_nodes(nodes), check_cuts(cuts)
         return share_length_search([self], nodes, [cuts], threads=threads, progress=progress)[0]
 
     def ranks(
@@ -144,7 +134,6 @@ class PathLengthsLocal:
         """Return the share of each node's mass that lies strictly below its score."""
         from napsets.kernels.near import near_masses
 
-        nodes, scores = self.reference.check_ranked(nodes, scores)
         index, setting = self.reference.index, self.localiser
         position = np.searchsorted(index.sorted_scores, scores, side="left")
         masses = near_masses(
@@ -152,11 +141,11 @@ class PathLengthsLocal:
             _lengths(self.reference),
             nodes,
             self.radius,
-            lambda distances: self.weigh(distances)[None],
+            lambda distances: self.weights(distances)[None],
             1,
             position,
             threads=check_threads(threads),
-            progress=check_progress(progress),
+            progress=progress,
         )
         alike = self.reference.predicted if setting.alike else None
         counts = Counts(masses[:, :, 0], masses[:, :, 1], *pooled_counts(index, nodes, position, alike))
@@ -182,11 +171,11 @@ def share_length_search(
         _lengths(reference),
         nodes,
         max(local.radius for local in locals_),
-        lambda distances: np.stack([local.weigh(distances) for local in locals_]),
+        lambda distances: np.stack([local.weights(distances) for local in locals_]),
         reach_of(all_cuts, settings, groups),
         rows=len(settings),
         threads=check_threads(threads),
-        progress=check_progress(progress),
+        progress=progress,
     )
     others, same = pooled_sizes(index, nodes, groups)
     results = []

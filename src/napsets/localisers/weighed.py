@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, check_node
-from napsets.checks.values import check_progress, check_threads
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.values import check_threads
 from napsets.graph import Graph
 from napsets.kernels.layout import read_only
 from napsets.kernels.threads import stages
-from napsets.localisers.base import RULES, Cut, LocalThresholds, Reference, check_cuts
+from napsets.localisers.base import RULES, Cut, LocalThresholds, Reference
 from napsets.quantile import ROUNDING
 
 if TYPE_CHECKING:
@@ -81,7 +81,6 @@ class WeighedLocal(ABC):
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes at each cut, from one search."""
-        nodes, cuts = self.reference.check_nodes(nodes), check_cuts(cuts)
         answers = self._answers(nodes, cuts, np.empty(0, dtype=np.int64), threads, progress)
         size = np.divide(answers.mass**2, answers.square, out=np.zeros(nodes.size), where=answers.square > 0)
         return LocalThresholds(np.ascontiguousarray(answers.values.T), answers.support, size)
@@ -90,14 +89,12 @@ class WeighedLocal(ABC):
         self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
     ) -> FloatArray:
         """Return the share of each node's mass that lies strictly below its score."""
-        nodes, scores = self.reference.check_ranked(nodes, scores)
         positions = np.searchsorted(self.reference.by_score[0], scores, side="left").astype(np.int64)
         ranks: FloatArray = self._answers(nodes, [], positions, threads, progress).ranks
         return ranks
 
     def weights(self, node: int) -> NodeWeights:
         """Return the weight of each reference node for one node, from which its threshold is computed."""
-        node = check_node("node", node, self.reference.num_nodes)
         numbers, listed, own = self.listed(node)
         background_sums, background_weight = self.background()
         weights = background_weight * np.diff(background_sums)
@@ -115,7 +112,7 @@ class WeighedLocal(ABC):
         from napsets.kernels.weighed import Question, empty_answer
 
         workers = check_threads(threads)
-        preparing, answering = stages(check_progress(progress), (self.unprepared(), nodes.size), nodes.size)
+        preparing, answering = stages(progress, (self.unprepared(), nodes.size), nodes.size)
         self.prepare(workers, preparing)
         background_sums, background_weight = self.background()
         question = Question(

@@ -20,10 +20,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_node, check_numbers
-from napsets.checks.values import check_number, check_progress
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_numbers
+from napsets.checks.values import check_number
 from napsets.errors import InvalidInputError
-from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, check_cuts, check_reference
+from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference
 from napsets.localisers.everyone import ImportanceLocal
 from napsets.localisers.weighed import NodeWeights
 from napsets.quantile import LARGEST_WEIGHT
@@ -100,11 +100,10 @@ class Weights:
 
     def fit(self, reference: Reference) -> WeightsLocal:
         """Return the localiser of these reference nodes."""
-        known = check_reference(reference)
         shape = getattr(self.weights, "shape", None)
-        if shape is not None and shape[0] != known.num_nodes:
-            raise InvalidInputError(f"`weights` must have one row per node, {known.num_nodes}; got shape {shape}")
-        return WeightsLocal(self, known)
+        if shape is not None and shape[0] != reference.num_nodes:
+            raise InvalidInputError(f"`weights` must have one row per node, {reference.num_nodes}; got shape {shape}")
+        return WeightsLocal(self, reference)
 
 
 def _square(weights: Any) -> Any:
@@ -155,21 +154,19 @@ class WeightsLocal:
 
     def _masses(self, nodes: IntArray, progress: Any) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:
         """Yield, for each node, the scores that weigh something, ascending, their weights and the running sums."""
-        report = check_progress(progress)
         for row, node in enumerate(nodes.tolist()):
             places, weights = self._weights_of(node)
             scores = self.reference.scores[places]
             # The heaviest of equal scores first: the order in which nodes are numbered cannot change a bit.
             order = np.lexsort((-weights, scores))
             yield row, scores[order], weights[order], np.cumsum(weights[order])
-            if report is not None and ((row + 1) % _REPORTED == 0 or row + 1 == nodes.size):
-                report(row + 1, nodes.size)
+            if progress is not None and ((row + 1) % _REPORTED == 0 or row + 1 == nodes.size):
+                progress(row + 1, nodes.size)
 
     def thresholds(
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes at each cut."""
-        nodes, cuts = self.reference.check_nodes(nodes), check_cuts(cuts)
         values, support = np.empty((len(cuts), nodes.size)), np.zeros(nodes.size, dtype=np.int64)
         size = np.zeros(nodes.size)
         for row, scores, weights, mass in self._masses(nodes, progress):
@@ -185,17 +182,16 @@ class WeightsLocal:
         self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
     ) -> FloatArray:
         """Return the share of each node's mass that lies strictly below its score."""
-        nodes, wanted = self.reference.check_ranked(nodes, scores)
         ranks = np.zeros(nodes.size)
         for row, known, _, mass in self._masses(nodes, progress):
-            below = int(np.searchsorted(known, wanted[row], side="left"))
+            below = int(np.searchsorted(known, scores[row], side="left"))
             if below:
                 ranks[row] = mass[below - 1] / (self.localiser.own + mass[-1])
         return ranks
 
     def weights(self, node: int) -> NodeWeights:
         """Return the weight of each reference node for one node, whose own weight is 1."""
-        places, weights = self._weights_of(check_node("node", node, self.reference.num_nodes))
+        places, weights = self._weights_of(node)
         order = np.lexsort((-weights, self.reference.scores[places]))
         chosen = places[order]
         own = self.localiser.own or 1.0
@@ -259,10 +255,11 @@ class CovariateShift:
 
     def fit(self, reference: Reference) -> ImportanceLocal:
         """Return the localiser of these reference nodes."""
-        known = check_reference(reference)
-        if len(self.ratios) != known.num_nodes:
-            raise InvalidInputError(f"`ratios` must have one entry per node, {known.num_nodes}; got {len(self.ratios)}")
-        return ImportanceLocal(self, known, np.array(self.ratios))
+        if len(self.ratios) != reference.num_nodes:
+            raise InvalidInputError(
+                f"`ratios` must have one entry per node, {reference.num_nodes}; got {len(self.ratios)}"
+            )
+        return ImportanceLocal(self, reference, np.array(self.ratios))
 
 
 @LOCALISERS.add("label-shift")
@@ -298,14 +295,12 @@ class LabelShift:
 
     def fit(self, reference: Reference) -> LabelShiftLocal:
         """Return the localiser of these reference nodes."""
-        known = check_reference(reference)
-        if known.labels is None or known.probabilities is None:
+        if reference.labels is None or reference.probabilities is None:
             raise InvalidInputError("`localiser` must not be LabelShift where there are no labels; got targets")
-        if len(self.ratios) != known.probabilities.shape[1]:
-            raise InvalidInputError(
-                f"`ratios` must have one entry per class, {known.probabilities.shape[1]}; got {len(self.ratios)}"
-            )
-        return LabelShiftLocal(self, known)
+        classes = reference.probabilities.shape[1]
+        if len(self.ratios) != classes:
+            raise InvalidInputError(f"`ratios` must have one entry per class, {classes}; got {len(self.ratios)}")
+        return LabelShiftLocal(self, reference)
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,11 +316,11 @@ class LabelShiftLocal:
         """Return the thresholds of the nodes for each label, at each cut."""
         from napsets.kernels.threads import stages
 
-        nodes, ratios = self.reference.check_nodes(nodes), np.array(self.localiser.ratios)
+        ratios = np.array(self.localiser.ratios)
         distinct, groups = np.unique(ratios, return_inverse=True)
         weights = np.zeros(self.reference.num_nodes)
         weights[self.reference.nodes] = ratios[self.reference.labels]
-        reports = stages(check_progress(progress), [1] * distinct.size, nodes.size)
+        reports = stages(progress, [1] * distinct.size, nodes.size)
         parts = [
             ImportanceLocal(self.localiser, self.reference, weights, own=ratio).thresholds(
                 nodes, cuts, threads=threads, progress=report

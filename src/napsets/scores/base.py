@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -22,17 +22,13 @@ from napsets.checks.arguments import (
     IntArray,
     Sealed,
     as_array,
-    check_index,
-    check_integers,
     check_known,
     check_probabilities,
-    check_row_count,
     check_scores,
-    frozen,
 )
-from napsets.checks.values import Registry, check_kind, choose, shown
+from napsets.checks.values import Registry, choose, shown
 from napsets.errors import InvalidInputError
-from napsets.graph import Graph, check_graph
+from napsets.graph import Graph
 from napsets.predictions import NodeThresholds, Prediction, PredictionSets
 
 
@@ -43,13 +39,6 @@ class Labelled(Sealed):
     #: The nodes, and the label of each.
     nodes: IntArray
     labels: IntArray
-
-    def __post_init__(self) -> None:
-        nodes, labels = check_integers("nodes", self.nodes), as_array("labels", self.labels)
-        if labels.shape != nodes.shape:
-            raise InvalidInputError(f"`labels` must have one entry per node, {nodes.size}; got shape {labels.shape}")
-        object.__setattr__(self, "nodes", frozen(nodes))
-        object.__setattr__(self, "labels", frozen(labels))
 
 
 class BoundScore(Protocol):
@@ -155,9 +144,7 @@ class BoundAround(BoundLabels):
 class Score(Protocol):
     """The interface of a score. One that learns from reference labels also has ``learns = True``."""
 
-    def bind(
-        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
-    ) -> BoundScore:
+    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> BoundScore:
         """Return the score of these nodes: a row of outputs and a uniform number each."""
         ...
 
@@ -206,21 +193,24 @@ class CheckedRows(RowScore):
         return self._at(p, known_labels(labels, p), self._uniforms(u, p.shape[0]))
 
 
-def unchecked_form(score: Any, name: str, rows: npt.NDArray[Any]) -> Callable[..., FloatArray] | None:
-    """Return a method of a score without its checks; None for a score of the user's own, or rows that need them."""
-    if rows.dtype.char not in "fd":  # which the checks turn into such numbers
-        return None
-    checked = getattr(type(score), name, None) is getattr(CheckedRows, name)
-    return getattr(score, f"_{name}") if checked else None
+def score_rows(score: Any, name: Literal["matrix", "at"], rows: npt.NDArray[Any], *arguments: Any) -> FloatArray:
+    """Call a method of a score on rows that were checked.
 
-
-def score_rows(score: Any, name: str, rows: npt.NDArray[Any], *arguments: Any) -> FloatArray:
-    """Call `matrix` or `at` of a score on rows that were checked, without its checks where that is possible."""
-    unchecked = unchecked_form(score, name, rows)
-    if unchecked is not None:
-        return unchecked(rows, *arguments)
-    scores: FloatArray = getattr(score, name)(rows, *arguments)
-    return scores
+    A `CheckedRows` does not check them again. What a score of the user's own returns is checked here.
+    """
+    if getattr(type(score), name, None) is getattr(CheckedRows, name):
+        unchecked: FloatArray = getattr(score, f"_{name}")(rows, *arguments)
+        return unchecked
+    scores = as_array("score", getattr(score, name)(rows, *arguments))
+    shape = rows.shape if name == "matrix" else rows.shape[:1]
+    numbers = scores.dtype.kind in "fiub"
+    if scores.shape != shape or not numbers or np.isnan(scores).any():
+        what = scores.dtype if not numbers else "NaN" if scores.shape == shape else f"shape {scores.shape}"
+        raise InvalidInputError(
+            f"`score` must give a number for each node and label, shape {shape}; {type(score).__name__}.{name} gave "
+            f"{what}"
+        )
+    return scores.astype(np.float64, copy=False)
 
 
 #: Bound scores by the name that files call them by.
@@ -236,34 +226,17 @@ class BoundRows(Sealed, BoundLabels):
     probabilities: npt.NDArray[Any]
     u: FloatArray
 
-    def __post_init__(self) -> None:
-        rows, u = check_outputs(self.probabilities, self.u)
-        object.__setattr__(self, "probabilities", frozen(rows))
-        object.__setattr__(self, "u", frozen(u))
-
     def at(self, nodes: IntArray, truth: IntArray) -> FloatArray:
         """Scores of the nodes at their labels."""
-        nodes = check_index("nodes", nodes, self.probabilities.shape[0], quiet=True)
         return self.at_rows(self.probabilities[nodes], truth, self.u[nodes])
 
     def at_rows(self, rows: npt.NDArray[Any], truth: IntArray, u: FloatArray) -> FloatArray:
         """Scores of other rows of probabilities at these labels."""
-        return score_rows(self.score, "at", rows, known_labels(truth, rows), u)
+        return score_rows(self.score, "at", rows, truth, u)
 
     def matrix(self, nodes: IntArray) -> FloatArray:
         """Scores of the given nodes at every label."""
-        nodes = check_index("nodes", nodes, self.probabilities.shape[0], quiet=True)
-        rows = self.probabilities[nodes]
-        if (unchecked := unchecked_form(self.score, "matrix", rows)) is not None:
-            return unchecked(rows, self.u[nodes])
-        scores = as_array("score", self.score.matrix(rows, self.u[nodes]))
-        if scores.shape != rows.shape or scores.dtype.kind not in "fiub" or np.isnan(scores).any():
-            what = "NaN" if scores.shape == rows.shape else f"shape {scores.shape}"
-            raise InvalidInputError(
-                f"`score` must give a number for each node and label, shape {rows.shape}; "
-                f"{type(self.score).__name__}.matrix gave {what if scores.dtype.kind in 'fiub' else scores.dtype}"
-            )
-        return scores.astype(np.float64, copy=False)
+        return score_rows(self.score, "matrix", self.probabilities[nodes], self.u[nodes])
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""
@@ -310,7 +283,7 @@ def score_name(score: Any) -> str:
         return repr(score)
 
 
-def bind(score: Any, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None) -> Any:
+def bind(score: Any, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> Any:
     """Bind any score that `make_score` takes, also one that has only the methods `matrix` and `at`."""
     rows_alone = not isinstance(score, Score)
     bound: Any = BoundRows(score, outputs, u) if rows_alone else score.bind(outputs, u, graph, reference)
@@ -357,39 +330,8 @@ def known_labels(labels: ArrayLike, p: npt.NDArray[Any]) -> IntArray:
     return check_known(labels, size=p.shape[0], num_classes=p.shape[1])
 
 
-def check_outputs(outputs: object, u: object) -> tuple[npt.NDArray[Any], FloatArray]:
-    """Return rows of probabilities, which scores look through themselves, and the uniform number of each."""
-    rows = as_array("outputs", outputs)
-    if rows.ndim != 2 or not rows.shape[1] or rows.dtype.kind not in "fiub":
-        raise InvalidInputError(
-            f"`outputs` must be a table of probabilities, shape (nodes, classes); got {rows.dtype}, shape {rows.shape}"
-        )
-    return rows, check_scores("u", u, size=rows.shape[0], each="node")
-
-
-def check_reference(reference: object) -> Labelled:
-    """Return the labelled nodes that a score learns from, or refuse what is none."""
-    if reference is None:
-        raise InvalidInputError("`reference` must be given to a score that learns from labels; got None")
-    return check_kind("reference", reference, Labelled, way="Make one with Labelled(nodes, labels).")
-
-
-def check_around(
-    outputs: object, graph: object, reference: object, *, numbers: bool = False
-) -> tuple[npt.NDArray[Any], Graph]:
-    """Return outputs and graph, or refuse those that do not belong together; with `numbers`, labels are numbers."""
+def require_graph(graph: Graph | None) -> Graph:
+    """Return the graph of a score that looks at neighbours, or say that it is missing."""
     if graph is None:
         raise InvalidInputError("`graph` must be given to a score that looks at neighbours; got None")
-    rows = as_array("outputs", outputs)
-    if rows.ndim not in ((1, 2) if numbers else (2,)) or rows.dtype.kind not in "fiub":
-        raise InvalidInputError(f"`outputs` must be numbers, one row per node; got {rows.dtype} of shape {rows.shape}")
-    known = check_graph(graph)
-    check_row_count("outputs", rows, known.num_nodes)
-    if reference is not None:
-        labelled = check_reference(reference)
-        check_index("reference", labelled.nodes, rows.shape[0], unique=True)
-        if not numbers:
-            check_known(labelled.labels, size=labelled.nodes.size, num_classes=rows.shape[1])
-        elif not np.isfinite(check_scores("reference", labelled.labels, size=labelled.nodes.size)).all():
-            raise InvalidInputError("`reference` must have finite targets; some are not")
-    return rows, known
+    return graph

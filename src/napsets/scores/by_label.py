@@ -20,10 +20,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, Sealed, check_integers, check_labels, check_scores
+from napsets.checks.arguments import FloatArray, IntArray, Sealed, check_labels, check_scores
 from napsets.checks.values import check_share
 from napsets.graph import Graph
-from napsets.scores.base import BOUND, SCORES, BoundAround, BoundScore, Labelled, bind, check_reference, make_score
+from napsets.scores.base import BOUND, SCORES, BoundAround, BoundScore, Labelled, bind, make_score
 from napsets.scores.rows import APS
 
 #: So many reference nodes of a label count as much as all others do for it.
@@ -58,22 +58,20 @@ class ByLabel:
         """Whether held-out labels may be evidence: whether they may for the score that is ranked."""
         return bool(getattr(self.base, "uses_held_out_labels", False))
 
-    def bind(
-        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
-    ) -> BoundByLabel:
+    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> BoundByLabel:
         """Return the ranked score, from the scores of the reference nodes at their labels."""
-        known = check_reference(reference)
-        inner = bind(self.base, outputs, u, graph, known)
-        return BoundByLabel(inner, inner.at(known.nodes, known.labels), known.labels, self.mix)
+        return self._ranked(bind(self.base, outputs, u, graph, reference), reference)
 
     def bind_with_bag(
-        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None, *more: Any
+        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled, *more: Any
     ) -> tuple[BoundByLabel, BoundByLabel]:
         """Return the score with the reference labels as evidence, and with those of a bag too; see `InformedScore`."""
-        known = check_reference(reference)
-        alone, with_bag = self.base.bind_with_bag(outputs, u, graph, known, *more)
-        ranked = BoundByLabel(alone, alone.at(known.nodes, known.labels), known.labels, self.mix)
+        alone, with_bag = self.base.bind_with_bag(outputs, u, graph, reference, *more)
+        ranked = self._ranked(alone, reference)
         return ranked, replace(ranked, inner=with_bag)
+
+    def _ranked(self, inner: Any, reference: Labelled) -> BoundByLabel:
+        return BoundByLabel(inner, inner.at(reference.nodes, reference.labels), reference.labels, self.mix)
 
 
 @BOUND.add("by-label")
@@ -88,7 +86,7 @@ class BoundByLabel(Sealed, BoundAround):
 
     def at(self, nodes: IntArray, labels: IntArray) -> FloatArray:
         """Scores of the given nodes at the given labels."""
-        return self._ranked(check_integers("labels", labels), self.inner.at(nodes, labels))
+        return self._ranked(labels, self.inner.at(nodes, labels))
 
     def ranked(self, labels: IntArray, scores: FloatArray) -> FloatArray:
         """Return scores of nodes with these labels, as the innermost score gives them, ranked: what `at` gives."""

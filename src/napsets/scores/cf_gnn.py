@@ -47,9 +47,8 @@ from napsets.scores.base import (
     BoundScore,
     Labelled,
     bind,
-    check_around,
-    check_reference,
     make_score,
+    require_graph,
 )
 from napsets.scores.rows import APS
 
@@ -153,11 +152,10 @@ class CFGNN:
         object.__setattr__(self, "seed", check_seed(self.seed))
 
     def bind(
-        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
+        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled
     ) -> BoundCorrected:
         """Train the network on the reference labels, and return the score of the corrected probabilities."""
-        outputs, graph = check_around(outputs, graph, reference)
-        probabilities, correction = _corrected(self, outputs, u, graph, check_reference(reference))
+        probabilities, correction = _corrected(self, outputs, u, require_graph(graph), reference)
         return BoundCorrected(bind(self.base, probabilities, u, graph, reference), correction)
 
 

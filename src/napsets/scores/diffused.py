@@ -12,18 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    FloatArray,
-    IntArray,
-    Sealed,
-    as_array,
-    check_index,
-    check_known,
-    check_probabilities,
-    check_scores,
-    frozen,
-    sealed,
-)
+from napsets.checks.arguments import FloatArray, IntArray, Sealed, check_probabilities, check_scores, sealed
 from napsets.checks.values import check_alpha, check_count, check_list, check_share
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
@@ -35,10 +24,9 @@ from napsets.scores.base import (
     BoundScore,
     Labelled,
     bind,
-    check_around,
-    check_reference,
     learns,
     make_score,
+    require_graph,
 )
 from napsets.scores.evidence import means_around
 from napsets.scores.rows import APS
@@ -78,9 +66,7 @@ class Diffused:
         """Whether the score underneath learns from labels."""
         return learns(self.base)
 
-    def bind(
-        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None = None
-    ) -> BoundScore:
+    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> BoundMatrix:
         """Return the diffused scores of all nodes."""
         inner, scores, graph = bind_around(self.base, outputs, u, graph, reference)
         alone = graph.degrees == 0
@@ -92,12 +78,12 @@ class Diffused:
 
 
 def bind_around(
-    score: Any, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
+    score: Any, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled
 ) -> tuple[Any, FloatArray, Graph]:
     """Bind a score that is to be averaged over neighbours; return its scores of all nodes and labels, and the graph."""
-    rows, known = check_around(outputs, graph, reference)
-    inner = bind(score, rows, u, known, reference)
-    nodes = np.arange(len(rows))
+    known = require_graph(graph)
+    inner = bind(score, outputs, u, known, reference)
+    nodes = np.arange(len(outputs))
     parts = [inner.matrix(nodes[i : i + _ROWS]) for i in range(0, max(1, nodes.size), _ROWS)]  # to bound the memory
     return inner, np.concatenate(parts), known
 
@@ -111,19 +97,14 @@ class BoundMatrix(Sealed, BoundLabels):
     scores: FloatArray
     inner: BoundScore | None = None  #: what they were made from, where that is still known
 
-    def __post_init__(self) -> None:
-        for name in ("probabilities", "scores"):
-            object.__setattr__(self, name, frozen(as_array(name, getattr(self, name))))
-
     def at(self, nodes: IntArray, labels: IntArray) -> FloatArray:
         """Scores of the given nodes at the given labels."""
-        nodes = check_index("nodes", nodes, self.scores.shape[0], quiet=True)
-        scores: FloatArray = self.scores[nodes, check_known(labels, size=nodes.size, num_classes=self.scores.shape[1])]
+        scores: FloatArray = self.scores[nodes, labels]
         return scores
 
     def matrix(self, nodes: IntArray) -> FloatArray:
         """Scores of the given nodes at every label."""
-        scores: FloatArray = self.scores[check_index("nodes", nodes, self.scores.shape[0], quiet=True)]
+        scores: FloatArray = self.scores[nodes]
         return scores
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -182,14 +163,11 @@ class TunedDiffused:
             raise InvalidInputError("`strengths` must hold at least one number from 0 to 1; it is empty")
         object.__setattr__(self, "strengths", tuple(sorted({check_share("strengths", strength) for strength in tried})))
 
-    def bind(
-        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
-    ) -> BoundMatrix:
+    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> BoundMatrix:
         """Return the scores diffused with the strength that reference labels choose."""
-        known = check_reference(reference)
         inner, scores, graph = bind_around(self.base, outputs, u, graph, reference)
         means = means_around(graph, scores)
-        strength = self._choose(scores, means, known)
+        strength = self._choose(scores, means, reference)
         return BoundMatrix(inner.probabilities, sealed(_mix(scores, means, strength)), inner)
 
     def _choose(self, scores: FloatArray, means: FloatArray, reference: Labelled) -> float:

@@ -53,10 +53,9 @@ from napsets.scores.base import (
     Labelled,
     RowScore,
     bind,
-    check_around,
-    check_reference,
     known_labels,
     make_score,
+    require_graph,
 )
 from napsets.scores.evidence import Evidence, label_weights, normalised
 from napsets.scores.exponents import Exponents, Learned, check_table_of
@@ -70,7 +69,7 @@ class InformedScore(ABC, Generic[BoundT]):
 
     learns: ClassVar[bool] = True
 
-    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None) -> BoundT:
+    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> BoundT:
         """Learn from the reference labels, and return the score with their evidence."""
         return self.bind_with_bag(outputs, u, graph, reference)[0]
 
@@ -80,7 +79,7 @@ class InformedScore(ABC, Generic[BoundT]):
         outputs: npt.NDArray[Any],
         u: FloatArray,
         graph: Graph | None,
-        reference: Labelled | None,
+        reference: Labelled,
         bag: Labelled | None = None,
         learned: Any = None,
     ) -> tuple[BoundT, BoundT]:
@@ -125,12 +124,11 @@ class Informed(InformedScore["BoundInformed"]):
         outputs: npt.NDArray[Any],
         u: FloatArray,
         graph: Graph | None,
-        reference: Labelled | None,
+        reference: Labelled,
         bag: Labelled | None = None,
         learned: Learned | None = None,
     ) -> tuple[BoundInformed, BoundInformed]:
-        outputs, graph = check_around(outputs, graph, reference)
-        reference = check_reference(reference)
+        graph = require_graph(graph)
         evidence = Evidence(outputs, graph, reference, self.hops, wide=self.wide, learned=learned)
         if learned is None:
             learned = evidence.fit()

@@ -26,7 +26,7 @@ from napsets.checks.values import check_count, check_share, plain
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals
-from napsets.scores.base import BOUND, SCORES, Labelled, check_around, check_reference, make_score
+from napsets.scores.base import BOUND, SCORES, Labelled, make_score, require_graph
 from napsets.scores.evidence import CROWD, sums_over_way_back
 from napsets.scores.exponents import check_table_of
 from napsets.scores.informed import InformedScore
@@ -82,12 +82,11 @@ class InformedIntervals(InformedScore["BoundInformedIntervals"]):
         outputs: npt.NDArray[Any],
         u: FloatArray,
         graph: Graph | None,
-        reference: Labelled | None,
+        reference: Labelled,
         bag: Labelled | None = None,
         learned: FloatArray | None = None,
     ) -> tuple[BoundInformedIntervals, BoundInformedIntervals]:
-        outputs, graph = check_around(outputs, graph, reference, numbers=True)
-        own, reference = self.base.check(outputs), check_reference(reference)
+        graph, own = require_graph(graph), self.base.check(outputs)
         centre = self.base.centre(own)
         sums = residual_sums(graph, centre, reference, self.hops)
         features = _features(own, sums)

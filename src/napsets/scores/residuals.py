@@ -19,7 +19,6 @@ from napsets.checks.arguments import (
     IntArray,
     Sealed,
     as_array,
-    check_index,
     check_scores,
 )
 from napsets.checks.values import check_size
@@ -218,7 +217,7 @@ class BoundIntervals(Sealed):
 
     def at(self, nodes: IntArray, truth: npt.NDArray[Any]) -> FloatArray:
         """Scores of the nodes at their targets."""
-        scores: FloatArray = self.score.at(self.outputs[self._places(nodes)], truth)
+        scores: FloatArray = self.score.at(self.outputs[nodes], truth)
         return scores
 
     def predict(self, nodes: IntArray, thresholds: Sequence[NodeThresholds]) -> list[Prediction]:
@@ -254,16 +253,13 @@ class BoundIntervals(Sealed):
 
     def interval(self, nodes: IntArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper ends of the nodes' intervals."""
-        low, high = self.score.interval(self.outputs[self._places(nodes)], thresholds)
+        low, high = self.score.interval(self.outputs[nodes], thresholds)
         return low, high
 
     def centre(self, nodes: IntArray) -> FloatArray:
         """Return the best guess for each node."""
-        centre: FloatArray = self.score.centre(self.outputs[self._places(nodes)])
+        centre: FloatArray = self.score.centre(self.outputs[nodes])
         return centre
-
-    def _places(self, nodes: IntArray) -> IntArray:
-        return check_index("nodes", nodes, self.outputs.shape[0], quiet=True)
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""

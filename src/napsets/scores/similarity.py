@@ -136,16 +136,12 @@ class Similarity:
         """Whether the score that is averaged learns from labels."""
         return learns(self.base)
 
-    def bind(
-        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None = None
-    ) -> BoundMatrix:
+    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> BoundMatrix:
         """Return the mixed scores of all nodes."""
         inner, scores, graph = bind_around(self.base, outputs, u, graph, reference)
         mixed = (1.0 - self.near - self.similar) * scores + self.near * means_around(graph, scores)
         if self.similar:
-            mixed += self.similar * _similar_means(
-                scores, *similar_nodes(self._table(np.asarray(outputs)), self.neighbours)
-            )
+            mixed += self.similar * _similar_means(scores, *similar_nodes(self._table(outputs), self.neighbours))
         return BoundMatrix(inner.probabilities, sealed(mixed), inner)
 
     def _table(self, outputs: npt.NDArray[Any]) -> Any:
