@@ -38,7 +38,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import napsets as ns
-from napsets.localisers.decay import hop_weights
+from napsets.localisers.neighbourhoods import hop_weights
 from napsets.spark.arrow import SparkSettings
 from napsets.spark.batches import Checkpoints, stored_edges
 from napsets.spark.job import Job

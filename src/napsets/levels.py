@@ -32,8 +32,7 @@ import numpy as np
 from napsets.checks.arguments import FloatArray, IntArray, Sealed
 from napsets.checks.values import Registry, check_share, plain, shown
 from napsets.errors import InvalidInputError
-from napsets.localisers.base import Cut, LocalThresholds, Reference
-from napsets.localisers.everyone import Everyone
+from napsets.localisers.base import Cut, Everyone, LocalThresholds, Reference
 from napsets.quantile import ROUNDING
 
 #: Levels by the name that files call them by.

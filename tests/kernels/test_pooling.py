@@ -13,8 +13,7 @@ import napsets as ns
 from kernels.test_search import edges_of
 from napsets.kernels.endings import ABOVE, AT_LEAST, NOMINAL, Reach, needed_mass
 from napsets.kernels.search import find_thresholds
-from napsets.localisers.base import Cut, Reference
-from napsets.localisers.everyone import Everyone
+from napsets.localisers.base import Cut, Everyone, Reference
 from napsets.localisers.hops import Weighting, weighted_thresholds
 from napsets.quantile import ROUNDING, hop_quantile, local_rank
 from oracles import (

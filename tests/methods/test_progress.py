@@ -10,7 +10,7 @@ import pytest
 
 import napsets as ns
 from napsets.kernels.threads import stages
-from napsets.localisers import LocalThresholds, everyone
+from napsets.localisers import LocalThresholds, base
 from napsets.methods import find_thresholds
 from oracles import same_bits
 
@@ -39,8 +39,8 @@ class Reports(list):
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(everyone, "_PIECE", 500)
-    monkeypatch.setattr("napsets.localisers.everyone._WEIGHED_PIECE", 500)
+    monkeypatch.setattr(base, "_PIECE", 500)
+    monkeypatch.setattr("napsets.localisers.weighed._LARGE_PIECE", 500)
     monkeypatch.setattr("napsets.kernels.numpy_search._MOST_WORDS", 8)  # where NumPy searches, 512 nodes at a time
 
 

@@ -15,7 +15,7 @@ import napsets as ns
 from napsets.advice.inspection import inspect_node
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.results import Comparison
-from napsets.localisers.decay import hop_weights
+from napsets.localisers.neighbourhoods import hop_weights
 from napsets.methods import make_method, title
 from worlds import FOUR
 

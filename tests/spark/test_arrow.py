@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.localisers.decay import hop_weights
+from napsets.localisers.neighbourhoods import hop_weights
 from napsets.quantile import hop_quantile
 
 pa = pytest.importorskip("pyarrow")

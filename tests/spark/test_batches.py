@@ -12,7 +12,7 @@ import pytest
 
 import napsets as ns
 from napsets.levels import Exact
-from napsets.localisers.decay import hop_weights
+from napsets.localisers.neighbourhoods import hop_weights
 from napsets.quantile import hop_quantile
 
 from .cases import Case, assert_same_bits, random_case

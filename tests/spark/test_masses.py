@@ -11,7 +11,7 @@ import pytest
 import napsets as ns
 from napsets.levels import Exact, FittedExact, Nominal
 from napsets.localisers import Everyone, Hops
-from napsets.localisers.decay import hop_weights
+from napsets.localisers.neighbourhoods import hop_weights
 from napsets.methods.calibrated import Calibrated
 from napsets.methods.method import Method
 

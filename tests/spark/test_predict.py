@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.localisers.decay import hop_weights
+from napsets.localisers.neighbourhoods import hop_weights
 
 from .cases import Case, assert_same_bits, random_case
 

@@ -32,8 +32,13 @@ from napsets.checks.values import check_alpha, check_count, check_hops, check_pr
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import mean, mean_and_error
 from napsets.graph import Direction, Graph, as_graph
-from napsets.localisers.decay import DECAYS, hop_weights
-from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds, useful_hops
+from napsets.localisers.neighbourhoods import (
+    DECAYS,
+    CalibrationIndex,
+    hop_weights,
+    neighbourhood_thresholds,
+    useful_hops,
+)
 from napsets.quantile import ROUNDING, effective_size
 
 #: Largest number of depths that are compared, to keep the table short.

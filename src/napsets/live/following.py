@@ -21,10 +21,9 @@ from napsets.levels import Rank, rank_place
 from napsets.live.alarms import smoothed_p_value
 from napsets.live.state import State, Table
 from napsets.localisers import Cut, Everyone
-from napsets.localisers.base import RULES
-from napsets.localisers.decay import hop_weights
-from napsets.localisers.everyone import needed_count
+from napsets.localisers.base import RULES, needed_count
 from napsets.localisers.hops import Sizes, Weighting
+from napsets.localisers.neighbourhoods import hop_weights
 from napsets.methods.method import Method
 from napsets.predictions import NodeThresholds, PredictionSets, members
 from napsets.quantile import ROUNDING

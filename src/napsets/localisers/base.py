@@ -4,24 +4,36 @@ A `Localiser` holds settings. `fit` gives it a `Reference` (labelled nodes with 
 them) and returns a `Local`: for each node a monotone map from scores to the unit interval (`ranks`) and its
 inverse (`thresholds`). For weights, the rank of a score is the share of weight strictly below it, and a threshold is
 the weighted quantile.
+
+The simplest localiser is here too: `Everyone`, which is split conformal prediction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import BoolArray, FloatArray, IntArray, Sealed, sealed
-from napsets.checks.values import Registry, check_kind
+from napsets.checks.arguments import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Sealed,
+    check_index,
+    check_scores,
+    frozen,
+    sealed,
+)
+from napsets.checks.values import Registry
 from napsets.errors import InvalidInputError
-from napsets.graph import Direction, Graph
+from napsets.graph import Direction, Graph, check_graph
 from napsets.kernels import endings
-from napsets.localisers.neighbourhoods import CalibrationIndex
+from napsets.kernels.layout import Adjacency, Layout
 from napsets.predictions import NodeThresholds
 from napsets.quantile import ROUNDING
 from napsets.randomness import node_uniforms
@@ -97,6 +109,63 @@ class LocalThresholds:
         return self.support[row], self.effective_size[row]
 
 
+class CalibrationIndex:
+    """A graph whose calibration nodes are numbered in ascending order of their scores.
+
+    Building it costs a sort of the scores; it serves any number of nodes, decays, alphas and splits.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph whose neighbourhoods count.
+    scores : array of shape (calibration nodes,)
+        ``scores[i]`` is the score of ``calibration[i]`` at its label.
+    calibration : array
+        Node indices or a boolean mask.
+    """
+
+    def __init__(self, graph: Graph, scores: ArrayLike, calibration: ArrayLike) -> None:
+        self.graph = graph = check_graph(graph)
+        self.calibration = frozen(check_index("calibration", calibration, graph.num_nodes, unique=True))
+        if self.calibration.size == 0:
+            raise InvalidInputError("`calibration` must hold at least one node; it is empty")
+        values = check_scores("scores", scores, size=self.calibration.size)
+        #: The same for kernels.
+        self.layout = Layout(adjacency_of(graph), self.calibration, values)
+
+    @classmethod
+    def unchecked(cls, graph: Graph, scores: FloatArray, calibration: IntArray) -> CalibrationIndex:
+        """Make one of arguments that were checked."""
+        index = cls.__new__(cls)
+        index.graph, index.calibration = graph, calibration
+        index.layout = Layout(adjacency_of(graph), calibration, scores)
+        return index
+
+    @property
+    def sorted_scores(self) -> FloatArray:
+        """The scores in ascending order."""
+        return self.layout.sorted_scores
+
+    @property
+    def nodes(self) -> IntArray:
+        """``nodes[number]`` is a node: calibration nodes first, by score."""
+        return self.layout.nodes
+
+    @property
+    def numbers(self) -> npt.NDArray[Any]:
+        """``numbers[node]`` is the number of a node."""
+        return self.layout.numbers
+
+
+def adjacency_of(graph: Graph) -> Adjacency:
+    """Return a graph as kernels know it."""
+
+    def reverse() -> tuple[IntArray, npt.NDArray[Any]]:
+        return graph.reverse.indptr, graph.reverse.indices
+
+    return Adjacency(graph.indptr, graph.indices, directed=graph.directed, make_reverse=reverse)
+
+
 @dataclass(frozen=True, eq=False)
 class Reference(Sealed):
     """Labelled nodes and their scores at their labels, from which thresholds are computed.
@@ -170,12 +239,6 @@ class Reference(Sealed):
         return nodes
 
 
-def check_reference(reference: object) -> Reference:
-    """Return a reference, or say how to get one."""
-    way = "Make one with Reference(nodes, scores, num_nodes, graph)."
-    return check_kind("reference", reference, Reference, way=way)
-
-
 def graph_of(reference: Reference) -> Graph:
     """Return the graph of a reference, for localisers that look at neighbourhoods."""
     if reference.graph is None:
@@ -206,3 +269,89 @@ class Localiser(Protocol):
     def fit(self, reference: Reference) -> Local:
         """Return the localiser of these reference nodes."""
         ...
+
+
+# -- all reference nodes alike ---------------------------------------------------------------------------------------
+
+_PIECE = 1 << 18  # nodes handled between two reports
+
+
+@LOCALISERS.add("everyone")
+@dataclass(frozen=True)
+class Everyone:
+    """All reference nodes, near and far, have weight 1. Needs no graph."""
+
+    proven: ClassVar[bool] = True
+
+    def fit(self, reference: Reference) -> EveryoneLocal:
+        """Return the localiser of these reference nodes."""
+        return EveryoneLocal(reference)
+
+
+@dataclass(frozen=True, eq=False)
+class EveryoneLocal:
+    """All of some reference nodes."""
+
+    reference: Reference
+
+    def thresholds(
+        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
+    ) -> LocalThresholds:
+        """Return the thresholds of the nodes at each cut: order statistics of the other reference scores."""
+        scores, numbers = self.reference.by_score
+        values, support = np.empty((len(cuts), nodes.size)), np.empty(nodes.size, dtype=np.int64)
+        for rows in _pieces(nodes.size, progress):
+            own = numbers[nodes[rows]].astype(np.int64)
+            support[rows] = scores.size - (own < scores.size)
+            for row, cut in zip(values, cuts, strict=True):
+                row[rows] = _order_statistics(scores, own, support[rows], cut)
+        return LocalThresholds(values, support, support.astype(np.float64))
+
+    def ranks(
+        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
+    ) -> FloatArray:
+        """Return the share of the other reference scores that are strictly below each node's score."""
+        known, numbers = self.reference.by_score
+        ranks = np.empty(nodes.size)
+        for rows in _pieces(nodes.size, progress):
+            own = numbers[nodes[rows]].astype(np.int64)
+            below = np.searchsorted(known, scores[rows], side="left")
+            ranks[rows] = (below - (own < below)) / (1.0 + (known.size - (own < known.size)))
+        return ranks
+
+
+def _pieces(count: int, progress: Any) -> Iterator[slice]:
+    """Yield some nodes at a time, and report how many are done."""
+    for first in range(0, count, _PIECE):
+        last = min(first + _PIECE, count)
+        yield slice(first, last)
+        if progress is not None:
+            progress(last, count)
+
+
+def _order_statistics(scores: FloatArray, own: IntArray, support: IntArray, cut: Cut) -> FloatArray:
+    """Return, for each node, the smallest score of the others up to which there are as many as the cut needs."""
+    # A node is among the reference nodes or is not: there are two sizes, and a number of scores needed for each.
+    needed = np.array([needed_count(n, cut) for n in (scores.size - 1, scores.size)])
+    wanted = needed[support - scores.size + 1] - 1
+    reached = wanted < support
+    # One further on, where the node's own score stands before it.
+    wanted = np.where(own <= wanted, wanted + 1, wanted)
+    values = np.full(own.size, np.inf)
+    values[reached] = scores[np.maximum(wanted[reached], 0)]
+    values[reached & (wanted < 0)] = -np.inf
+    return values
+
+
+def needed_count(size: int, cut: Cut) -> int:
+    """Return the smallest count m, of `size` scores, that the cut accepts; more than `size` where none does."""
+    if not cut.level <= 1.0:  # NaN among them
+        return size + 1
+    if cut.rule == "nominal":
+        return int(np.ceil(cut.level * (1.0 + float(size)) * (1.0 - ROUNDING)))
+    count = max(0, int(np.floor(cut.level * (1.0 + size))) - 1)  # a little low: the division decides
+    while count <= size and not (
+        count / (1.0 + size) >= cut.level if cut.rule == "at least" else count / (1.0 + size) > cut.level
+    ):
+        count += 1
+    return count

@@ -19,9 +19,8 @@ from napsets.errors import InvalidInputError
 from napsets.graph import Direction, check_direction
 from napsets.kernels.endings import Reach
 from napsets.kernels.search import count_below, find_thresholds
-from napsets.localisers.base import LOCALISERS, RULES, Cut, LocalThresholds, Reference, graph_of
-from napsets.localisers.decay import Decay, check_decay, hop_weights
-from napsets.localisers.neighbourhoods import CalibrationIndex, check_room, useful_hops
+from napsets.localisers.base import LOCALISERS, RULES, CalibrationIndex, Cut, LocalThresholds, Reference, graph_of
+from napsets.localisers.neighbourhoods import Decay, check_decay, check_room, hop_weights, useful_hops
 from napsets.quantile import LARGEST_WEIGHT, ROUNDING, effective_size
 
 

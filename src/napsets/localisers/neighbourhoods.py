@@ -1,37 +1,115 @@
-"""Scores + graph + decay → one threshold per node.
+"""Scores + graph + decay → one threshold per node; and the decays, the paper's w(k).
 
 Calibration nodes are numbered in the order of their scores; a search then leaves a node's neighbourhood as bits
 that stand in score order, and the weighted quantile is a matter of counting bits (see `napsets.kernels`).
+
+To add a decay, add a function of k to `DECAYS`; nothing else needs to change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    as_array,
-    check_index,
-    check_scores,
-    frozen,
+from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_index
+from napsets.checks.values import (
+    check_alpha,
+    check_hops,
+    check_kind,
+    check_list,
+    check_progress,
+    check_threads,
+    choose,
+    shown,
 )
-from napsets.checks.values import check_alpha, check_kind, check_list, check_progress, check_threads, shown
 from napsets.errors import InvalidInputError
-from napsets.graph import Graph, check_graph
-from napsets.kernels.layout import FEW_HOPS, Adjacency, Layout
-from napsets.localisers.decay import hop_weights as decay_weights
-from napsets.quantile import ROUNDING, effective_size
+from napsets.graph import Graph
+from napsets.kernels.layout import FEW_HOPS
+from napsets.localisers.base import CalibrationIndex as CalibrationIndex
+from napsets.quantile import LARGEST_WEIGHT, ROUNDING, effective_size
 
+Decay = str | Callable[[int], float] | ArrayLike
+
+_MOST_WEIGHTS = 10**7
 _SOURCES_AT_ONCE = 256  # between two looks at whether Ctrl-C was pressed
 _MOST_BYTES = 1 << 33  # that counts and bits by hop may take in a deep search
+
+#: The paper's three decays: NAPS, NAPS-H and NAPS-G (Section 4; the geometric one as in the text).
+DECAYS: dict[str, Callable[[int], float]] = {
+    "uniform": lambda k: 1.0,
+    "hyperbolic": lambda k: 1.0 / k,
+    "geometric": lambda k: 2.0**-k,
+}
+
+
+def hop_weights(decay: Decay, hops: int, *, depth: int | None = None, name: str = "decay") -> FloatArray:
+    """Weights w(1), …, w(hops) of a decay.
+
+    Parameters
+    ----------
+    decay : str, callable or array
+        A name from `DECAYS`, a function of the hop k ≥ 1, or weights indexed by k−1, as many as `hops`.
+    hops : int
+        The neighbourhood's depth, the paper's K.
+    depth : int, optional
+        How many of the weights to return, if the graph has no nodes further away; by default all.
+    name : str
+        What errors call the decay.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 of shape ``(hops,)``, or shorter where `depth` is; every weight is finite and not negative.
+
+    Examples
+    --------
+    >>> hop_weights("hyperbolic", 3).tolist()
+    [1.0, 0.5, 0.3333333333333333]
+    """
+    hops = check_hops("hops", hops)
+    wanted = hops if depth is None else min(hops, check_hops("depth", depth))
+    if wanted > _MOST_WEIGHTS:
+        raise InvalidInputError(f"`hops` must be at most {_MOST_WEIGHTS:,} for all weights to be held; got {hops:,}")
+    if isinstance(decay, str):
+        decay = choose(name, decay, DECAYS)
+    weights = _evaluate(name, decay, wanted) if callable(decay) else _take(name, decay, hops)[:wanted]
+    bad = ~(weights <= LARGEST_WEIGHT) | (weights < 0)  # NaN is bad too
+    if bad.any():
+        k = int(bad.argmax())
+        raise InvalidInputError(
+            f"`{name}` must give finite weights from 0 to {LARGEST_WEIGHT:g}; hop {k + 1} weighs {weights[k]:g}"
+        )
+    return weights
+
+
+def check_decay(decay: Decay, hops: int) -> None:
+    """Refuse a decay that is invalid for this many hops, checking only the first few."""
+    hop_weights(decay, hops, depth=FEW_HOPS)
+
+
+def _evaluate(name: str, decay: Callable[[int], Any], hops: int) -> FloatArray:
+    values = [decay(k) for k in range(1, hops + 1)]
+    try:
+        return np.array([float(value) for value in values], dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(f"`{name}` must return a number for each hop; got {shown(values)}") from error
+
+
+def _take(name: str, decay: object, hops: int) -> FloatArray:
+    array = as_array(name, decay)
+    if array.ndim != 1 or array.dtype.kind not in "fiub":
+        raise InvalidInputError(
+            f"`{name}` as an array must hold one number per hop; got shape {array.shape}, {array.dtype}"
+        )
+    if array.shape[0] != hops:
+        raise InvalidInputError(
+            f"`{name}` must have a weight for each of the {hops} hops; got {array.shape[0]}. Pass as many weights as "
+            f"hops."
+        )
+    return array.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -63,63 +141,6 @@ class HopThresholds:
     def effective_size(self) -> FloatArray:
         """(Σw)²/Σw² of each neighbourhood, 0 where it has no weight; shape ``(decays, nodes)``."""
         return effective_size(self.weights, self.hop_counts)
-
-
-class CalibrationIndex:
-    """A graph whose calibration nodes are numbered in ascending order of their scores.
-
-    Building it costs a sort of the scores; it serves any number of nodes, decays, alphas and splits.
-
-    Parameters
-    ----------
-    graph : Graph
-        The graph whose neighbourhoods count.
-    scores : array of shape (calibration nodes,)
-        ``scores[i]`` is the score of ``calibration[i]`` at its label.
-    calibration : array
-        Node indices or a boolean mask.
-    """
-
-    def __init__(self, graph: Graph, scores: ArrayLike, calibration: ArrayLike) -> None:
-        self.graph = graph = check_graph(graph)
-        self.calibration = frozen(check_index("calibration", calibration, graph.num_nodes, unique=True))
-        if self.calibration.size == 0:
-            raise InvalidInputError("`calibration` must hold at least one node; it is empty")
-        values = check_scores("scores", scores, size=self.calibration.size)
-        #: The same for kernels.
-        self.layout = Layout(adjacency_of(graph), self.calibration, values)
-
-    @classmethod
-    def unchecked(cls, graph: Graph, scores: FloatArray, calibration: IntArray) -> CalibrationIndex:
-        """Make one of arguments that were checked."""
-        index = cls.__new__(cls)
-        index.graph, index.calibration = graph, calibration
-        index.layout = Layout(adjacency_of(graph), calibration, scores)
-        return index
-
-    @property
-    def sorted_scores(self) -> FloatArray:
-        """The scores in ascending order."""
-        return self.layout.sorted_scores
-
-    @property
-    def nodes(self) -> IntArray:
-        """``nodes[number]`` is a node: calibration nodes first, by score."""
-        return self.layout.nodes
-
-    @property
-    def numbers(self) -> npt.NDArray[Any]:
-        """``numbers[node]`` is the number of a node."""
-        return self.layout.numbers
-
-
-def adjacency_of(graph: Graph) -> Adjacency:
-    """Return a graph as kernels know it."""
-
-    def reverse() -> tuple[IntArray, npt.NDArray[Any]]:
-        return graph.reverse.indptr, graph.reverse.indices
-
-    return Adjacency(graph.indptr, graph.indices, directed=graph.directed, make_reverse=reverse)
 
 
 def hop_thresholds(
@@ -330,9 +351,9 @@ def _checked(index: object) -> CalibrationIndex:
     return check_kind("index", index, CalibrationIndex, way=way)
 
 
-def _weight_rows(hop_weights: ArrayLike) -> FloatArray:
-    array = as_array("hop_weights", hop_weights)
+def _weight_rows(weights: ArrayLike) -> FloatArray:
+    array = as_array("hop_weights", weights)
     if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[0] == 0):
         raise InvalidInputError(f"`hop_weights` must have shape (hops,) or (decays, hops); got {array.shape}")
     rows = np.atleast_2d(array)
-    return np.stack([decay_weights(row, rows.shape[1], name="hop_weights") for row in rows])
+    return np.stack([hop_weights(row, rows.shape[1], name="hop_weights") for row in rows])

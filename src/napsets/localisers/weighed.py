@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from napsets.kernels.threads import Stop
     from napsets.kernels.weighed import Answer, Question
 
-#: Nodes handled between two looks at whether to stop.
-_PIECE = 512
+#: Nodes handled between two looks at whether to stop, and where they need no search.
+_PIECE, _LARGE_PIECE = 512, 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +128,58 @@ class WeighedLocal(ABC):
         if nodes.size:
             self.answer(nodes, question, answers, workers, answering)
         return answers
+
+
+class ImportanceLocal(WeighedLocal):
+    """Reference nodes with one weight each, whatever the node to predict, which has its own weight, or `own`."""
+
+    def __init__(self, localiser: Any, reference: Reference, weights: FloatArray, own: float | None = None) -> None:
+        super().__init__(localiser, reference)
+        self._weights = weights
+        self._own = weights if own is None else np.full(weights.size, own)
+
+    @cached_property
+    def _sums(self) -> tuple[FloatArray, FloatArray]:
+        """Running sums, by number, of the reference nodes' weights and of their squares."""
+        weights = self._weights[self.reference.nodes_by_score]
+        return running(weights), running(weights**2)
+
+    def background(self) -> tuple[FloatArray, float]:
+        """Return the running sums of the weights."""
+        return self._sums[0], 1.0
+
+    def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
+        """Return nothing beyond the background, and what the node itself weighs."""
+        return np.empty(0, dtype=np.int64), np.empty(0), float(self._own[node])
+
+    def thresholds(
+        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
+    ) -> LocalThresholds:
+        """Return the thresholds of the nodes at each cut; nodes of weight 0 without any mass around have none."""
+        shared = super().thresholds(nodes, cuts, threads=threads, progress=progress)
+        support = self._support(nodes)
+        values = np.where((support == 0) & (self._own[nodes] == 0), np.inf, shared.values)
+        return LocalThresholds(values, support, shared.effective_size)
+
+    def _support(self, nodes: IntArray) -> IntArray:
+        """Return how many reference nodes weigh something for each node; it does not count for itself."""
+        labelled = np.zeros(self._weights.size, dtype=np.int64)
+        labelled[self.reference.nodes] = self._weights[self.reference.nodes] > 0
+        support: IntArray = labelled.sum() - labelled[nodes]
+        return support
+
+    def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
+        """Write the requested results of the nodes."""
+        from napsets.kernels.weighed import background_answers
+
+        # Where nothing weighs anything, any weight of the node itself avoids a division by 0.
+        own = np.where((self._own[nodes] == 0) & (self._support(nodes) == 0), 1.0, self._own[nodes])
+        owns, weights, squares = (read_only(array) for array in (self.numbers[nodes], own, self._sums[1]))
+
+        def work(first: int, last: int) -> None:
+            background_answers(first, last, owns, weights, squares, question, answers)
+
+        in_pieces(work, nodes.size, threads, progress, piece=_LARGE_PIECE)
 
 
 def in_pieces(work: Any, count: int, threads: int, progress: Any = None, piece: int = _PIECE) -> None:

@@ -8,7 +8,8 @@ known up to a factor, then with reference nodes that weigh w and a node to predi
 least 1 − alpha in finite samples (weighted exchangeability: Tibshirani, Foygel Barber, Candès and Ramdas, *Conformal
 prediction under covariate shift*, NeurIPS 2019). Under *covariate shift* w is a function of what is known of a node
 (`CovariateShift`); under *label shift* it is a function of the label, so that each candidate label has a threshold of
-its own (`LabelShift`; Podkopaev and Ramdas, UAI 2021).
+its own (`LabelShift`; Podkopaev and Ramdas, UAI 2021). Where nodes were labelled along edges, w is 1/degree
+(`InverseDegree`; EdgeEx of Zargarbashi and Bojchevski, ICLR 2024).
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ import numpy as np
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_numbers
 from napsets.checks.values import check_number
 from napsets.errors import InvalidInputError
-from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference
-from napsets.localisers.everyone import ImportanceLocal
-from napsets.localisers.weighed import NodeWeights
+from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, graph_of
+from napsets.localisers.weighed import ImportanceLocal, NodeWeights
 from napsets.quantile import LARGEST_WEIGHT
 
 #: Nodes between two reports.
@@ -217,6 +217,27 @@ def _ratios(values: ArrayLike) -> tuple[float, ...]:
     if ratios.ndim != 1 or not ratios.size or not ratios.any():
         raise InvalidInputError(f"`ratios` must be one number each, not all of them 0; got shape {ratios.shape}")
     return tuple(ratios.tolist())
+
+
+@LOCALISERS.add("inverse-degree")
+@dataclass(frozen=True)
+class InverseDegree:
+    """The weight of every reference node, and of the node to predict, is one over its degree.
+
+    In a graph that grows edge by edge, nodes are discovered through their edges: a node with twice the degree is
+    labelled twice as soon, and the labelled nodes are not a random sample. Weights of 1/degree correct for that (EdgeEx
+    of Zargarbashi and Bojchevski, *Conformal inductive graph neural networks*, ICLR 2024). Degrees are those of the
+    current graph, on which the model's outputs should be recomputed too. The weight of a node without edges is 1.
+
+    *Guarantee*: 1 − alpha for a node drawn uniformly, if labelled nodes were drawn in proportion to their degrees
+    (weighted exchangeability with 1/degree as the ratio). The released code divides weights by their largest and gives
+    the node to predict the weight 1 instead of its own 1/degree, which has no guarantee. *Cost*: sorting the scores,
+    then log n per node.
+    """
+
+    def fit(self, reference: Reference) -> ImportanceLocal:
+        """Return the localiser of these reference nodes."""
+        return ImportanceLocal(self, reference, 1.0 / np.maximum(graph_of(reference).degrees, 1))
 
 
 @LOCALISERS.add("covariate-shift")

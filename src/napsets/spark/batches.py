@@ -23,7 +23,7 @@ from pyspark.sql import functions as sf
 
 from napsets.errors import warn
 from napsets.localisers import Hops
-from napsets.localisers.decay import hop_weights
+from napsets.localisers.neighbourhoods import hop_weights
 from napsets.spark.session import file_system, hadoop_path, literally, plain_errors
 from napsets.spark.tables import named
 from napsets.spark.walk import Walker

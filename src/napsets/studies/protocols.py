@@ -31,10 +31,10 @@ from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import neighbourhood_partition
 from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
-from napsets.localisers.decay import hop_weights
 from napsets.localisers.neighbourhoods import (
     CalibrationIndex,
     HopThresholds,
+    hop_weights,
     neighbourhood_thresholds,
     split_thresholds,
 )
