@@ -50,6 +50,17 @@ class NodeOutputs:
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
 
+def read_whole(table: TableFile, columns: Sequence[str], text: Sequence[str] = ()) -> Any:
+    """Return some columns of all rows, at least one, as one record batch; in CSV, `text` are text."""
+    pa = arrow()
+    with places.reading(table.path, table.name, folder=True):
+        parts = [pa.Table.from_batches([batch]) for batch in table.batches(columns, text=text)]
+        rows: Any = pa.concat_tables(parts, promote_options="permissive") if parts else ()
+        if not len(rows):
+            raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
+        return rows.combine_chunks().to_batches()[0]
+
+
 def read_rows(table: TableFile, columns: Sequence[str], ids_of: Callable[[Any], Any]) -> tuple[list[Any], Block]:
     """Read what `ids_of` makes of each batch, and the rows of numbers of all batches as one array.
 

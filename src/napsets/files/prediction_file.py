@@ -17,7 +17,7 @@ from napsets.checks.values import LARGEST_HOPS, shown
 from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files.formats import TableFile, open_table
 from napsets.files.ids import NodeIds, id_column, joined_ids
-from napsets.files.outputs import number_column
+from napsets.files.outputs import number_column, read_whole
 from napsets.files.prediction_columns import COLUMNS_OF, PredictionColumns, PredictionRows, Rule, columns_of
 from napsets.files.reading import PLAIN, IdKind, Reading
 from napsets.localisers.neighbourhoods import check_decay
@@ -109,44 +109,26 @@ def read_sets(path: str | os.PathLike[str], *, ids: IdKind = "auto") -> Predicti
 
 def _read_rows(table: TableFile, columns: PredictionColumns) -> PredictionRows:
     further = [name for name in (*columns.optional, *columns.on_request) if name in table.columns]
-    ids: list[Any] = []
-    parts: dict[str, list[Any]] = {name: [] for name in (*columns.required, *further) if name != "node"}
-    for batch in table.batches(["node", *parts], text=columns.texts):
-        ids.append(id_column(table, batch))
-        for name, values in parts.items():
-            column = batch.column(name)
-            is_text = name in columns.texts
-            values.append(
-                columns.other(table, column, name) if is_text else _numbers(table, column, name, columns.endless)
-            )
-    if not ids:
-        raise FileFormatError(f"`sets` must have at least one row; {table.path} has none")
-    numbers = {
-        name: np.concatenate(values).astype(np.float64, copy=False)
-        for name, values in parts.items()
-        if name not in columns.texts
-    }
+    rows = read_whole(table, [*columns.required, *further], columns.texts)
+    numbers, others = {}, {}
+    for name in rows.schema.names:
+        if name not in columns.texts:
+            numbers[name] = _numbers(table, rows.column(name), name, columns.endless)
+        elif name != "node":
+            others[name] = columns.other(table, rows.column(name), name)
     if table.format == "jsonl":  # where −∞ is null too: rows that leave something out have no threshold of +∞
         nothing = np.isposinf(numbers["threshold"]) & columns.bounded(numbers)
         numbers["threshold"] = np.where(nothing, -np.inf, numbers["threshold"])
-    others = {name: _joined(table, name, values) for name, values in parts.items() if name in columns.texts}
-    return PredictionRows(table, joined_ids(table, ids), numbers, others)
+    return PredictionRows(table, joined_ids(table, [id_column(table, rows)]), numbers, others)
 
 
-def _joined(table: TableFile, name: str, parts: list[Any]) -> Any:
-    """Return one column of several batches, which must be of one type."""
-    if any(part.type != parts[0].type for part in parts):
-        raise FileFormatError(f"`sets` must have the same classes in all rows of {name}; those of {table.path} differ")
-    return arrow().concat_arrays(parts)
-
-
-def _numbers(table: TableFile, values: Any, name: str, endless: Mapping[str, float]) -> npt.NDArray[Any]:
+def _numbers(table: TableFile, values: Any, name: str, endless: Mapping[str, float]) -> FloatArray:
     """Return a column of numbers without empty cells; in JSON Lines, null is the infinity of columns that have one."""
     pa = arrow()
     kinds = (pa.types.is_null, pa.types.is_integer, pa.types.is_floating)
     if table.format == "jsonl" and name in endless and any(is_kind(values.type) for is_kind in kinds):
         values = values.cast(pa.float64(), safe=False).fill_null(endless[name])
-    return number_column(table, values, name)
+    return number_column(table, values, name).astype(np.float64, copy=False)
 
 
 def _check_numbers(rows: PredictionRows, rules: Mapping[str, Rule]) -> None:

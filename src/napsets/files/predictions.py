@@ -30,10 +30,10 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.frames import find_rows
 from napsets.checks.values import check_names, check_path, check_settings, choose, shown
-from napsets.errors import FileFormatError, InvalidInputError, arrow
+from napsets.errors import InvalidInputError, arrow
 from napsets.files.formats import METADATA_KEY, TableFile, open_table
 from napsets.files.npz_format import about_fault, npz_arrays
-from napsets.files.outputs import list_rows, plain_array, refuse_empty
+from napsets.files.outputs import list_rows, plain_array, read_whole, refuse_empty
 from napsets.files.places import reading, replacing
 
 COLUMNS = ("node", "label", "split", "probabilities")
@@ -218,26 +218,17 @@ def _read_columns(table: TableFile, columns: Sequence[str]) -> dict[str, npt.NDA
         with reading(table.path, table.name):
             arrays = npz_arrays(table.name, table.path, columns)
     else:
-        parts: dict[str, list[npt.NDArray[Any]]] = {column: [] for column in columns}
-        filled = 0
-        for batch in table.batches(columns):
-            for column, blocks in parts.items():
-                values = batch.column(column)
-                if column == "probabilities":
-                    blocks.append(list_rows(table, values, column, filled, blocks[0].shape[1] if blocks else None))
-                else:
-                    blocks.append(_plain_column(table, values, column, filled))
-            filled += batch.num_rows
-        if not filled:
-            raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
-        arrays = {column: np.concatenate(blocks) for column, blocks in parts.items()}
+        rows = read_whole(table, columns)
+        arrays = {column: _plain_column(table, rows.column(column), column) for column in columns}
     return {column: sealed(array) for column, array in arrays.items()}
 
 
-def _plain_column(table: TableFile, values: Any, column: str, first: int) -> npt.NDArray[Any]:
+def _plain_column(table: TableFile, values: Any, column: str) -> npt.NDArray[Any]:
+    if column == "probabilities":
+        return list_rows(table, values, column, 0)
     if arrow().types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    refuse_empty(table, column, values, first=first)
+    refuse_empty(table, column, values, first=0)
     array = plain_array(values)
     return array.astype(str) if array.dtype == object else array
 

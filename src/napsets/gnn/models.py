@@ -70,16 +70,8 @@ class Settings:
     inference: str = "exact"
 
     def __post_init__(self) -> None:
-        for name in [
-            "layers",
-            "hidden",
-            "heads",
-            "batch_size",
-            "depth",
-            "ego_fanout",
-            "epochs",
-            "validations_per_epoch",
-        ]:
+        counts = "layers hidden heads batch_size depth ego_fanout epochs validations_per_epoch"
+        for name in counts.split():
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
                 raise InvalidInputError(f"`{name}` must be an integer of at least 1; got {getattr(self, name)!r}")
         if not 0 <= self.dropout < 1:
@@ -169,14 +161,9 @@ class Stack(nn.Module):
         raise NotImplementedError
 
     def layer(self, i: int, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
-        """Apply layer i and, unless it is the last, what follows it."""
-        return self.between(i, self.convolve(i, x, own, adjacency))
-
-    def between(self, i: int, x: Tensor) -> Tensor:
-        """Normalise, rectify and drop out, except after the last layer."""
-        if i == self.num_layers - 1:
-            return x
-        return self.dropout(torch.relu(self.norms[i](x)))
+        """Apply layer i and, unless it is the last, normalise, rectify and drop out."""
+        x = self.convolve(i, x, own, adjacency)
+        return x if i == self.num_layers - 1 else self.dropout(torch.relu(self.norms[i](x)))
 
     def forward(self, x: Tensor, adjacency: Tensor | Sequence[Tensor], source: Tensor | None = None) -> Tensor:
         """Return logits for the rows of the last adjacency; with `source`, the first layer's columns are its rows."""

@@ -241,11 +241,12 @@ class NodeView:
     scored: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, dataset: Any, nodes: npt.NDArray[np.int64], scored: npt.NDArray[np.int64], goal: Goal) -> NodeView:
+    def of(cls, goal: Goal, nodes: npt.NDArray[np.int64], scored: npt.NDArray[np.int64]) -> NodeView:
         """Cut the view of `nodes` out of a dataset; `scored` are those, among them, whose labels count."""
+        data: Any = goal.dataset
         labels = torch.from_numpy(goal.truth()[nodes])
         places = np.flatnonzero(np.isin(nodes, scored))
-        return cls(dataset.graph.subgraph(nodes), FeatureTable(dataset.features[nodes]), labels, places)
+        return cls(data.graph.subgraph(nodes), FeatureTable(data.features[nodes]), labels, places)
 
 
 @dataclass
@@ -255,8 +256,6 @@ class Trainer:
     model: nn.Module
     settings: Settings
     seed: int
-    train: NodeView
-    validation: NodeView
     goal: Goal
     epoch: int = 0
     best_accuracy: float = -1.0
@@ -265,7 +264,10 @@ class Trainer:
     history: list[dict[str, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        settings = self.settings
+        settings, data = self.settings, self.goal.dataset
+        self.train = NodeView.of(self.goal, data.train, data.train)
+        seen = np.sort(np.concatenate([data.train, data.validation]))
+        self.validation = NodeView.of(self.goal, seen, data.validation)
         self.optimiser = torch.optim.Adam(
             self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )

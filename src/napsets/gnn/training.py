@@ -21,7 +21,7 @@ from napsets.files.predictions import NodePredictions
 from napsets.gnn.batches import FeatureTable
 from napsets.gnn.models import MODELS, Settings, build_model, settings_for
 from napsets.gnn.trainer import (
-    NodeView,
+    Goal,
     QuantileGoal,
     Trainer,
     all_logits,
@@ -185,11 +185,9 @@ def fit(
         raise InvalidInputError("`dataset` must have training nodes and at least one feature to train on")
     with torch_threads(threads), torch.random.fork_rng(devices=[]):
         goal = make_goal(dataset, task, quantiles)
-        module, name, settings = _prepare(dataset, model, preset, seed, changes, goal.width())
-        seen = np.sort(np.concatenate([dataset.train, dataset.validation]))
-        training = NodeView.of(dataset, dataset.train, dataset.train, goal)
-        trainer = Trainer(module, settings, seed, training, NodeView.of(dataset, seen, dataset.validation, goal), goal)
-        _run(trainer, dataset, name, checkpoint, progress)
+        module, name, settings = _prepare(goal, model, preset, seed, changes)
+        trainer = Trainer(module, settings, seed, goal)
+        _run(trainer, name, checkpoint, progress)
     module.load_state_dict(trainer.best_weights)
     module.eval()
     is_accuracy = dataset.validation.size and not goal.quantiles
@@ -199,7 +197,7 @@ def fit(
 
 
 def _prepare(
-    dataset: NodeDataset, model: str | nn.Module, preset: str, seed: int, changes: dict[str, Any], width: int
+    goal: Goal, model: str | nn.Module, preset: str, seed: int, changes: dict[str, Any]
 ) -> tuple[nn.Module, str, Settings]:
     """Return the module, its name and the settings of the run."""
     if isinstance(model, nn.Module):
@@ -208,16 +206,10 @@ def _prepare(
     entry = choose("model", model, MODELS)
     settings = settings_for(preset, entry.family, **(entry.changes | changes))
     torch.manual_seed(seed)
-    return build_model(model, dataset.num_features, width, settings), model, settings
+    return build_model(model, goal.dataset.num_features, goal.width(), settings), model, settings
 
 
-def _run(
-    trainer: Trainer,
-    dataset: NodeDataset,
-    name: str,
-    checkpoint: str | os.PathLike[str] | None,
-    progress: Progress | None,
-) -> None:
+def _run(trainer: Trainer, name: str, checkpoint: str | os.PathLike[str] | None, progress: Progress | None) -> None:
     """Run the epochs that are left, from the checkpoint if there is one."""
     mark = ""
     if checkpoint is not None:
@@ -227,12 +219,8 @@ def _run(
         weights = [value.numpy() for value in trainer.model.state_dict().values()]
         views = (trainer.train, trainer.validation)
         graphs = [array for view in views for array in (view.graph.indptr, view.graph.indices, view.labels.numpy())]
-        seen = (
-            dataset.train,
-            dataset.validation,
-            dataset.features[dataset.train],
-            dataset.features[dataset.validation],
-        )
+        data: Any = trainer.goal.dataset
+        seen = (data.train, data.validation, data.features[data.train], data.features[data.validation])
         mark = fingerprint(about, *weights, *graphs, *seen)
         state = load_checkpoint(checkpoint, mark)
         if state is not None:
