@@ -19,7 +19,7 @@ from napsets.cli._options import DEFAULT_SCORE, LARGEST_COUNT, InputFiles, Readi
 from napsets.cli._output import REPORT_SUFFIXES, Output, number
 from napsets.errors import FileFormatError, NapsetsError
 from napsets.files import Inputs, PredictionFile, Reading, read_prediction
-from napsets.files.formats import TableFile, open_table
+from napsets.files.formats import open_table
 from napsets.files.prediction_columns import COLUMNS_OF
 from napsets.files.prediction_file import check_recorded
 from napsets.predictions import Prediction, PredictionSets
@@ -136,15 +136,6 @@ def read_written_record(path: Path) -> WrittenRecord:
         record = WrittenRecord(path, report=True, settings_in_file=read_report_record(path))
         check_recorded("like", path, record.settings_in_file)
         return record
-    table = _opened(path)
-    record = WrittenRecord(path, report=False, settings_in_file=table.about())
-    check_recorded("like", path, record.settings_in_file)
-    table.require(*COLUMNS_OF[record.prediction].required)
-    return record
-
-
-def _opened(path: Path) -> TableFile:
-    """Open a file of sets or intervals that has a place for settings."""
     table = open_table("like", path)
     if table.settings is None:
         placeless = {"csv": "CSV cannot store them", "jsonl": "JSON Lines cannot store them"}
@@ -153,7 +144,10 @@ def _opened(path: Path) -> TableFile:
             f"`like` must be a sets file or a report that records how it was made; {path} does not: {reason}. Write "
             "the sets as Parquet or npz, or pass the settings as flags."
         )
-    return table
+    record = WrittenRecord(path, report=False, settings_in_file=table.about())
+    check_recorded("like", path, record.settings_in_file)
+    table.require(*COLUMNS_OF[record.prediction].required)
+    return record
 
 
 def _apply(context: typer.Context, path: Path | None) -> Path | None:
