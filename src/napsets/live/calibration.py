@@ -142,8 +142,8 @@ class Whole:
     Without anything chosen and learned (`fitted` is None) there are no results.
     """
 
-    #: The p-value of a label is computed once it is among the labels held out: then it is evidence for them too.
-    judges_after = True
+    #: A label enters before its p-value is computed: it is evidence for the others held out.
+    enters_first = True
 
     def __init__(self, fitted: Fitted | None, state: State) -> None:
         self.fitted, self.state = fitted, state
@@ -153,7 +153,7 @@ class Whole:
         """Forget the calibration: the state has changed."""
         self._present = None
 
-    grow = enter = leave = touch = see_outputs = changed
+    grow = enter = leave = see_edges = see_outputs = changed
 
     # -- results -------------------------------------------------------------------------------------------------
 
@@ -286,7 +286,7 @@ class Calibration:
         self.engine: Any = Whole(None, state)
         self.uncalibrated = Uncalibrated(settings, state)
         if not self.learns:
-            self._go_on(Fitted(method), None)
+            self._continue_with(Fitted(method), None)
 
     # -- changes; all others go to the engine directly -----------------------------------------------------------------
 
@@ -300,7 +300,7 @@ class Calibration:
         """Choose and fit again, on the present reference."""
         if self.learns and self.state.sizes[0]:
             counts = self._evidence_counts()
-            self._go_on(_fit(self.settings.method, self.state, counts), counts)
+            self._continue_with(_fit(self.settings.method, self.state, counts), counts)
 
     def _evidence_counts(self) -> EvidenceCounts | None:
         """Return the counts of labels around nodes, if the method can be fitted by them."""
@@ -313,7 +313,7 @@ class Calibration:
             score = counted_score(method.score)
         return None if self.settings.directed or score is None else EvidenceCounts(self.state, score.hops)
 
-    def _go_on(self, fitted: Fitted, counts: EvidenceCounts | None) -> None:
+    def _continue_with(self, fitted: Fitted, counts: EvidenceCounts | None) -> None:
         """Continue with another choice, or other exponents; an engine takes over all present labels."""
         self.fitted = fitted
         method, directed = fitted.method, self.settings.directed
@@ -374,9 +374,9 @@ class Calibration:
         """Return what was chosen and learned, for a snapshot."""
         return {} if not self.learns or self.fitted is None else self.fitted.arrays()
 
-    def take(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Take what was chosen and learned from a snapshot, for a state that was restored."""
         if "fitted" in arrays and self.state.nodes.size:
-            self._go_on(Fitted.from_arrays(arrays, self.state.nodes["outputs"][:1]), None)
+            self._continue_with(Fitted.from_arrays(arrays, self.state.nodes["outputs"][:1]), None)
         elif self.fitted is not None:
-            self._go_on(self.fitted, None)
+            self._continue_with(self.fitted, None)

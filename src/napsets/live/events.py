@@ -291,10 +291,10 @@ class Draft:
                 self._labels.update(dict.fromkeys(columns[0].tolist(), value))
         self._later.clear()
 
-    def _pair(self, one: Any, other: Any) -> tuple[Any, Any]:
-        if self.state.adjacency.directed or (isinstance(one, str), one) <= (isinstance(other, str), other):
-            return one, other
-        return other, one
+    def _pair(self, source: Any, target: Any) -> tuple[Any, Any]:
+        if self.state.adjacency.directed or (isinstance(source, str), source) <= (isinstance(target, str), target):
+            return source, target
+        return target, source
 
 
 def _refuse_repeats(name: str, ids: Array) -> None:

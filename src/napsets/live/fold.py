@@ -75,9 +75,9 @@ class Record:
         """Return the columns, for a snapshot."""
         return {f"record_{name}": self._columns[name] for name in Judgement._fields}
 
-    def take(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Take the columns of a snapshot."""
-        self._columns.take({name: arrays[f"record_{name}"].copy() for name in Judgement._fields})
+        self._columns.hold({name: arrays[f"record_{name}"].copy() for name in Judgement._fields})
 
 
 class Issued(NamedTuple):
@@ -100,12 +100,12 @@ class Fold:
 
     # -- events --------------------------------------------------------------------------------------------------------
 
-    def take(self, first: int, change: Change) -> None:
+    def apply(self, first: int, change: Change) -> None:
         """Apply events; the first of them has the given number."""
         state, columns = self.state, change.columns
         slots = None if change.kind == "add nodes" or "ids" not in columns else state.names.find(columns["ids"])
         if slots is None:
-            self._take_graph(change)
+            self._apply_to_graph(change)
         elif change.kind == "set probabilities":
             self._set_outputs(slots, columns["probabilities"])
         elif change.kind == "add labels":
@@ -120,7 +120,7 @@ class Fold:
                 self._remove(slot, node=change.kind == "remove nodes")
         state.events = first + len(change) - 1
 
-    def _take_graph(self, change: Change) -> None:
+    def _apply_to_graph(self, change: Change) -> None:
         """Add nodes or edges, remove edges, or fit again."""
         state, columns, calibration = self.state, change.columns, self.calibration
         if change.kind == "add nodes":
@@ -133,9 +133,9 @@ class Fold:
             if change.kind == "add edges":
                 state.adjacency.add_edges(*ends)
             else:
-                calibration.engine.touch(*ends)
+                calibration.engine.see_edges(*ends)
                 state.adjacency.remove_edges(*ends)
-            calibration.engine.touch(*ends)
+            calibration.engine.see_edges(*ends)
 
     def _remove(self, slot: int, *, node: bool) -> None:
         """Remove the label of a slot, if it has one, and optionally the node with its edges."""
@@ -146,9 +146,9 @@ class Fold:
         if node:
             self._issued.pop(slot, None)
             ends = state.adjacency.neighbours(slot).astype(np.int64), np.array([slot])
-            calibration.engine.touch(*ends)
+            calibration.engine.see_edges(*ends)
             state.adjacency.remove_node(slot)
-            calibration.engine.touch(*ends)
+            calibration.engine.see_edges(*ends)
             state.remove_node(slot)
 
     def _set_outputs(self, slots: IntArray, probabilities: Array) -> None:
@@ -172,12 +172,12 @@ class Fold:
         for place, (covered, size, score, level) in enumerate(self._judged(slots, labels)):
             slot, p_value = int(slots[place]), math.nan
             delay = state.arrived_labels - int(state.nodes["arrivals"][slot])
-            judges_after = calibration.engine.judges_after
-            if tested[place] and not judges_after:
+            enters_first = calibration.engine.enters_first
+            if tested[place] and not enters_first:
                 p_value = calibration.current.p_value(slot, score, us[place])
             state.add_label(slot, int(labels[place]), bool(reference[place]))
             calibration.enter(slot, score)
-            if tested[place] and judges_after:
+            if tested[place] and enters_first:
                 p_value = calibration.current.p_value(slot, score, us[place])
             self.record.add(Judgement(first + place, covered, size, p_value, delay, level))
 
@@ -198,14 +198,14 @@ class Fold:
                     yield bool(issued.member[label]), int(issued.member.sum()), score, issued.mark.level
             return
         for place, (slot, label) in enumerate(zip(slots.tolist(), labels.tolist(), strict=True)):
-            one = slots[place : place + 1]
+            node = slots[place : place + 1]
             issued = self._issued.pop(slot, None)
             if issued is None:
                 mark = self.steering.mark()
-                issued = Issued(mark, self.sets(one, mark.level).member[0])
+                issued = Issued(mark, self.sets(node, mark.level).member[0])
             covered, level = bool(issued.member[label]), issued.mark.level
             # The p-value is computed on the present graph, and moved to the side of the level that the set was on.
-            p_value = float(self.calibration.current.p_values(one)[0, label])
+            p_value = float(self.calibration.current.p_values(node)[0, label])
             p_value = max(p_value, math.nextafter(level, math.inf)) if covered else min(p_value, level)
             self.steering.update(p_value, issued.mark)
             yield covered, int(issued.member.sum()), self.calibration.score_at(slot, label), level
@@ -245,14 +245,14 @@ class Fold:
         state, labels = self.state, arrays["labels"]
         state.names.restore(unpack(arrays["ids"].tobytes())["ids"])
         if labels.size:
-            state.nodes.take({name: arrays[name] for name in (*state.nodes.buffers, "outputs")})
-        state.adjacency.take(arrays["offsets"], arrays["columns"])
-        self.record.take(arrays)
+            state.nodes.hold({name: arrays[name] for name in (*state.nodes.buffers, "outputs")})
+        state.adjacency.hold(arrays["offsets"], arrays["columns"])
+        self.record.restore(arrays)
         state.arrived_labels, state.events = len(self.record), events
         state.present = int((labels > -2).sum())
         reference = state.nodes["is_reference"][labels >= 0]
         state.sizes = [int(reference.sum()), int((~reference).sum())]
-        self.calibration.take(arrays)
+        self.calibration.restore(arrays)
         parts = json.loads(arrays["parts"].tobytes())
         for slot, level, experts, number, member in parts["issued"]:
             self._issued[slot] = Issued(Mark(level, tuple(experts), number), np.array(member))

@@ -42,7 +42,7 @@ class Following:
     """
 
     #: A label's p-value is that among the labels before it.
-    judges_after = False
+    enters_first = False
 
     def __init__(self, method: Method, state: State) -> None:
         self.method, self.state = method, state
@@ -56,8 +56,8 @@ class Following:
         none, number, flag = np.empty(0, dtype=np.int64), np.empty(0), np.empty(0, dtype=bool)
         hops = self.weighting.hops.size
         by_hop = np.empty((0, hops), dtype=np.int64)
-        #: What kernels know of each slot, its entry among the labels held out included; and of each of these.
-        self._by_slot = Table(member=flag, scores=number, groups=none, stamps=none, queue=none, entry_of=none)
+        #: What kernels know of each slot, its place among the labels held out included; and of each of these.
+        self._by_slot = Table(member=flag, scores=number, groups=none, stamps=none, queue=none, place_of=none)
         self._held_out = Table(
             slots=none, scores=number, groups=none, below=by_hop, near=by_hop, all_below=none, same_below=none,
             stale=flag,
@@ -86,11 +86,11 @@ class Following:
             self._alike.fill(groups[reference].astype(np.float64), scores[reference])
             self._same_sizes += np.bincount(groups[reference], minlength=self._same_sizes.size)
         self._held_out.extend(slots.size - known.size)
-        self._by_slot["entry_of"][slots[~reference]] = np.arange(self._held_out.size)
+        self._by_slot["place_of"][slots[~reference]] = np.arange(self._held_out.size)
         for name, values in (("slots", slots), ("scores", scores), ("groups", groups)):
             self._held_out[name][:] = values[~reference]
         self._held_out["stale"][:] = True
-        following.count_all(0, self._known(), self._entries())
+        following.count_all(0, self._known(), self._held_out_rows())
 
     # -- changes --------------------------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class Following:
         """Make room for new nodes."""
         table, before = self._by_slot, self._by_slot.size
         table.extend(count)
-        for name, value in (("member", False), ("scores", 0.0), ("groups", 0), ("stamps", 0), ("entry_of", -1)):
+        for name, value in (("member", False), ("scores", 0.0), ("groups", 0), ("stamps", 0), ("place_of", -1)):
             table[name][before:] = value
         if self.weighting.alike and count:
             values = self.state.nodes["outputs"]
@@ -114,11 +114,11 @@ class Following:
         if not self.exact or self.state.nodes["is_reference"][slot]:
             self._count(slot, score, 1)
         else:
-            entry = table["entry_of"][slot] = held_out.size
+            place = table["place_of"][slot] = held_out.size
             held_out.extend(1)
             for name, value in (("slots", slot), ("scores", score), ("groups", table["groups"][slot]), ("stale", True)):
-                held_out[name][entry] = value
-            following.count_all(entry, self._known(), self._entries())
+                held_out[name][place] = value
+            following.count_all(place, self._known(), self._held_out_rows())
         self._forget()
 
     def leave(self, slot: int) -> None:
@@ -127,10 +127,10 @@ class Following:
         if table["member"][slot]:
             self._count(slot, float(table["scores"][slot]), -1)
         else:
-            entry = int(table["entry_of"][slot])
-            table["entry_of"][self._held_out["slots"][-1]] = entry
-            table["entry_of"][slot] = -1
-            self._held_out.drop(entry)
+            place = int(table["place_of"][slot])
+            table["place_of"][self._held_out["slots"][-1]] = place
+            table["place_of"][slot] = -1
+            self._held_out.drop(place)
         self._forget()
 
     def _count(self, slot: int, score: float, sign: int) -> None:
@@ -143,24 +143,24 @@ class Following:
             change(self._alike, group, score)
             self._same_sizes[group] += sign
         if self._held_out.size:
-            entry_of, rows = table["entry_of"], self.state.adjacency.rows
-            following.shift_counts(slot, score, group, sign, entry_of, rows, self._walk(), self._entries())
+            place_of, rows = table["place_of"], self.state.adjacency.rows
+            following.shift_counts(slot, score, group, sign, place_of, rows, self._walk(), self._held_out_rows())
 
     def see_outputs(self, slots: IntArray) -> None:
         """Note that nodes have new outputs; labelled ones leave before, and enter after."""
         if self.weighting.alike:
             self._by_slot["groups"][slots] = self.state.nodes["outputs"][slots].argmax(axis=1)
 
-    def touch(self, *ends: IntArray) -> None:
+    def see_edges(self, *ends: IntArray) -> None:
         """Note that edges at some slots were added, or are about to be removed."""
         hops = self.weighting.hops.size
         if hops and self._held_out.size:
             if sum(slots.size for slots in ends) > self._held_out.size:
                 self._held_out["stale"][:] = True
             else:
-                slots, entry_of = np.unique(np.concatenate(ends)), self._by_slot["entry_of"]
+                slots, place_of = np.unique(np.concatenate(ends)), self._by_slot["place_of"]
                 following.mark_stale(
-                    slots, hops - 1, entry_of, self.state.adjacency.rows, self._walk(), self._entries()
+                    slots, hops - 1, place_of, self.state.adjacency.rows, self._walk(), self._held_out_rows()
                 )
             self._forget()
 
@@ -178,7 +178,7 @@ class Following:
         groups = table["groups"] if self.weighting.alike else table["groups"][:0]
         return following.Known(table["member"], table["scores"], groups, *blocks, self._ordered.size)
 
-    def _entries(self) -> Any:
+    def _held_out_rows(self) -> Any:
         return following.HeldOut(*(self._held_out[name] for name in following.HeldOut._fields))
 
     def _question(self, cuts: list[Cut]) -> Any:
@@ -200,13 +200,13 @@ class Following:
     def _ranks(self) -> FloatArray:
         """Return t of every held-out label, now."""
         if self._shares is None:
-            entries = self._entries()
-            stale = np.flatnonzero(entries.stale)
+            held_out = self._held_out_rows()
+            stale = np.flatnonzero(held_out.stale)
             if stale.size:
-                following.count_around(stale, self.state.adjacency.rows, self._known(), self._walk(), entries)
-            self._shares = np.empty(entries.slots.size)
+                following.count_around(stale, self.state.adjacency.rows, self._known(), self._walk(), held_out)
+            self._shares = np.empty(held_out.slots.size)
             question = self._question([])
-            following.rank_all(entries, self._ordered.size, self._same_sizes, question, self.everyone, self._shares)
+            following.rank_all(held_out, self._ordered.size, self._same_sizes, question, self.everyone, self._shares)
         return self._shares
 
     def _level(self, alpha: float) -> Rank | None:
@@ -320,15 +320,15 @@ class Following:
         counts: list[Any] = [np.zeros((1, self.weighting.hops.size), dtype=np.int64) for _ in range(2)]
         counts += [np.zeros(1, dtype=np.int64) for _ in range(2)]
         groups, stale = self._by_slot["groups"][[slot]], np.ones(1, dtype=bool)
-        one = following.HeldOut(*[np.array([slot]), np.array([score]), groups, *counts, stale])
+        label = following.HeldOut(*[np.array([slot]), np.array([score]), groups, *counts, stale])
         known, same_sizes, share = self._known(), self._same_sizes.copy(), np.empty(1)
         own = int(known.member[slot])
-        following.count_all(0, known, one)
-        for below in (one.all_below, one.same_below):
+        following.count_all(0, known, label)
+        for below in (label.all_below, label.same_below):
             below -= own and int(known.scores[slot] < score)
         same_sizes[groups] -= own
-        following.count_around(np.zeros(1, dtype=np.int64), self.state.adjacency.rows, known, self._walk(), one)
-        following.rank_all(one, known.size - own, same_sizes, self._question([]), self.everyone, share)
+        following.count_around(np.zeros(1, dtype=np.int64), self.state.adjacency.rows, known, self._walk(), label)
+        following.rank_all(label, known.size - own, same_sizes, self._question([]), self.everyone, share)
         return float(share[0])
 
     def candidates(self, slots: IntArray) -> tuple[npt.NDArray[Any], FloatArray]:

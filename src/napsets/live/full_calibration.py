@@ -39,8 +39,6 @@ _CHUNK_ENTRIES = 1 << 20
 _MOST, _CHUNK, _FEW = 1 << 14, 256, 32
 #: How many more scores around the threshold are read than can move.
 _MARGIN = 2
-#: Scores are brought up to date at the latest when one in this many may have changed.
-_MOST_CHANGED = 64
 
 
 class FullCalibration:
@@ -49,16 +47,15 @@ class FullCalibration:
     The method has the score `Informed` of a node's own row, or that ranked by label; `Everyone` and `Full`.
     """
 
-    #: The p-value of a label is computed once it is among the labels held out: then it is evidence for them too.
-    judges_after = True
+    #: A label enters before its p-value is computed: it is evidence for the others held out.
+    enters_first = True
 
     def __init__(self, method: Method, counts: EvidenceCounts, learned: Learned) -> None:
         score: Any = method.score
         self.method, self.counts, self.state, self.learned = method, counts, counts.state, learned
         self._mix = float(score.mix) if isinstance(score, ByLabel) else -1.0
         self._base = (score.base if isinstance(score, ByLabel) else score).base
-        #: How many scores have changed since all were up to date, at the most; None where that is not known.
-        self._changes_since: int | None = None
+        self._is_current = False  #: Whether all scores are up to date.
         #: The slot that was judged last since anything changed, the counts around it and its fixed evidence.
         self._judged: tuple[Any, ...] | None = None
         self._lists = ScoreLists(counts.classes, self._mix)
@@ -68,11 +65,8 @@ class FullCalibration:
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
-    def _changed(self, scores: int = -1) -> None:
-        """Note that at most this many scores have changed; −1 where their number is not known."""
-        before = self._changes_since
-        self._changes_since = None if before is None or scores < 0 else before + scores
-        self._judged = None
+    def _changed(self) -> None:
+        self._is_current, self._judged = False, None
 
     def grow(self, count: int) -> None:
         """Make room for new nodes."""
@@ -81,8 +75,8 @@ class FullCalibration:
     def enter(self, slot: int, _: float | None = None) -> None:
         """Count a node's new label."""
         entries, judged, reference = self.counts.entries, self._judged, self.state.nodes["is_reference"][slot]
-        affected = self.counts.enter(slot)
-        self._changed(-1 if affected < 0 else affected + 1)
+        self.counts.enter(slot)
+        self._changed()
         if judged is not None and judged[0] == slot:  # the evidence of its set is that of its new entry
             _, around, entries["fixed"][-1] = judged
             entries["near"][-1] = around.reference_near if reference else around.all_near
@@ -98,10 +92,10 @@ class FullCalibration:
         self._lists.replace(self.counts.code[slot : slot + 1], entries["raw"][entry], np.array([np.nan]))
         self.counts.leave(slot)
 
-    def touch(self, *ends: IntArray) -> None:
+    def see_edges(self, *ends: IntArray) -> None:
         """Note that edges at some slots were added or removed, or are about to be removed."""
         self._changed()
-        self.counts.touch(*ends)
+        self.counts.see_edges(*ends)
 
     def see_outputs(self, slots: IntArray) -> None:
         """Note that nodes have new outputs; labelled ones leave before, and enter after."""
@@ -110,7 +104,7 @@ class FullCalibration:
 
     def _refresh(self) -> None:
         """Bring all scores up to date."""
-        if self._changes_since == 0:
+        if self._is_current:
             return
         self._fix(self.counts.catch_up())
         entries, step = self.counts.entries, max(1, _CHUNK_ENTRIES // self.counts.classes)
@@ -126,7 +120,7 @@ class FullCalibration:
             self._lists.replace(self.counts.code[entries["slots"][rows]], entries["raw"][rows], scores)
             entries["raw"][rows] = scores
             entries["rescore"][rows] = entries["tabulated"][rows] = False
-        self._changes_since = 0
+        self._is_current = True
 
     def _fix(self, rows: IntArray) -> None:
         if rows.size:
@@ -283,24 +277,21 @@ class FullCalibration:
     def _member(self, slot: IntArray, alpha: float) -> BoolArray:
         """Return which labels are in the set of one slot without a label.
 
-        If at most m scores differ from those in the list, the threshold of every candidate lies between the scores m
-        places before and after the one that is wanted. Thresholds are computed only if a candidate lies in between.
+        If a candidate changes at most m scores, its threshold lies between the scores m places before and after the
+        one that is wanted. Thresholds are computed only if a candidate lies in between.
         """
-        changed = self._changes_since
-        if changed is None or self._mix >= 0.0 or changed * _MOST_CHANGED > self.state.sizes[1]:
-            self._refresh()  # at once where a score of the reference changes all ranks
+        self._refresh()
         matrix, top, _, affected = self._matrix(slot)
         thresholds: FloatArray = np.full((1, matrix.shape[1]), np.inf)
-        place, size = rank_place(self.state.sizes[1], alpha) - 1, self._lists.held_out.size
-        if place < self.state.sizes[1]:
-            reach = affected.entries.size + int(self._changes_since or 0)
+        size, reach = self._lists.held_out.size, affected.entries.size
+        place = rank_place(size, alpha) - 1
+        if place < size:
             low, high = -np.inf, np.inf
             if place + reach < size:
                 values, below = self._lists.around(place, reach)
                 high = values[place + reach - below]
                 low = values[place - reach - below] if place >= reach else low
             if ((matrix > low) & (matrix <= high)).any():
-                self._refresh()
                 thresholds = self._thresholds(slot, alpha, affected)
             else:
                 thresholds[:] = low

@@ -139,36 +139,31 @@ class EvidenceCounts:
         for name, value in values.items():
             entries.buffers[name][before : entries.size] = value
 
-    def enter(self, slot: int) -> int:
-        """Count a node's new label as evidence for others; its own evidence is not counted yet.
-
-        Returns for how many entries it is evidence, or −1 if that does not determine which scores change.
-        """
-        label, reference = int(self.state.nodes["labels"][slot]), bool(self.state.nodes["is_reference"][slot])
-        affected = self._shift_label(slot, label, 1, reference)
-        self.code[slot] = label + 1 if reference else -(label + 1)
+    def enter(self, slot: int) -> None:
+        """Count a node's new label as evidence for others; its own evidence is not counted yet."""
+        self._shift_label(slot, 1)
+        label = int(self.state.nodes["labels"][slot]) + 1
+        self.code[slot] = label if self.state.nodes["is_reference"][slot] else -label
         self._extend(np.array([slot]))
-        return affected
 
     def leave(self, slot: int) -> None:
         """Stop counting a node's label, which it still has; the last entry takes the place of its entry."""
-        label, reference = int(self.state.nodes["labels"][slot]), bool(self.state.nodes["is_reference"][slot])
         entry = int(self.entry_of[slot])
         self.code[slot] = 0
         self.entry_of[self.entries["slots"][-1]] = entry
         self.entry_of[slot] = -1
         self.entries.drop(entry)
-        self._shift_label(slot, label, -1, reference)
+        self._shift_label(slot, -1)
 
-    def _shift_label(self, slot: int, label: int, sign: int, reference: bool) -> int:
-        buffers, rows = self.entries.buffers, self.state.adjacency.rows
+    def _shift_label(self, slot: int, sign: int) -> None:
+        nodes, buffers = self.state.nodes, self.entries.buffers
+        label, reference = int(nodes["labels"][slot]), bool(nodes["is_reference"][slot])
         entries = kernels.Entries(buffers["near"], buffers["far"], buffers["recount"], buffers["rescore"])
-        affected: int = kernels.shift_label(
-            slot, label, sign, reference, rows, self._slot_labels(), entries, self._scratch()
+        kernels.shift_label(
+            slot, label, sign, reference, self.state.adjacency.rows, self._slot_labels(), entries, self._scratch()
         )
-        return affected
 
-    def touch(self, *ends: IntArray) -> None:
+    def see_edges(self, *ends: IntArray) -> None:
         """Note that edges at some slots were added or removed, or are about to be removed."""
         slots, rows = np.unique(np.concatenate(ends)), self.state.adjacency.rows
         kernels.mark_changed_edges(slots, rows, self._slot_labels(), self.entries["recount"], self._by_slot["stale"])

@@ -73,7 +73,7 @@ class Logged:
                     self._fold.restore(snapshot.events, snapshot.arrays)
             for row in store.rows():
                 if row.last > self._kept:
-                    self._fold.take(row.first, row.change())
+                    self._fold.apply(row.first, row.change())
 
     @property
     def _state(self) -> State:
@@ -188,7 +188,7 @@ class Logged:
             try:
                 with self._busy:
                     for change in changes:
-                        self._fold.take(first, change)
+                        self._fold.apply(first, change)
                         first += len(change)
             except BaseException:
                 self._store.close()  # the log is ahead of the state; opening it again brings them together

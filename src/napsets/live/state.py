@@ -47,7 +47,7 @@ class Table:
                 self.buffers[name][: self.size] = old[: self.size]
         self.size = size
 
-    def take(self, columns: dict[str, Array]) -> None:
+    def hold(self, columns: dict[str, Array]) -> None:
         """Hold other columns, of as many rows as they have."""
         self.buffers, self.size = columns, next(iter(columns.values())).shape[0]
 
@@ -203,9 +203,9 @@ class Adjacency:
         growing.pack_rows(*self.rows, offsets, packed)
         return offsets, packed
 
-    def take(self, offsets: IntArray, columns: Array) -> None:
+    def hold(self, offsets: IntArray, columns: Array) -> None:
         """Take rows that ascend, for all slots."""
-        self._table.take({"starts": offsets[:-1].copy(), "sizes": np.diff(offsets), "rooms": np.diff(offsets)})
+        self._table.hold({"starts": offsets[:-1].copy(), "sizes": np.diff(offsets), "rooms": np.diff(offsets)})
         self.columns, self._used, self.edges = columns, columns.size, int(columns.size)
 
     def _rebuild(self, source: IntArray, target: IntArray) -> None:
@@ -215,13 +215,13 @@ class Adjacency:
             rows = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
             source, target = np.concatenate([rows, source]), np.concatenate([columns.astype(np.int64), target])
         offsets, columns, _ = compress(source, target, self._table.size, self.directed)
-        self.take(offsets, columns.copy() if not columns.flags.writeable else columns)
+        self.hold(offsets, columns.copy() if not columns.flags.writeable else columns)
 
     def _make_room(self, needed: int) -> None:
         """Make room at the end; pack the rows first if much room is unused."""
         if self._used > 2 * (self.edges + 64):
             edges = self.edges  # which the caller counts
-            self.take(*self.packed())
+            self.hold(*self.packed())
             self.edges = edges
         grown = np.empty(self._used + max(needed, self._used // 4 + 1024), dtype=self.columns.dtype)
         grown[: self._used] = self.columns[: self._used]
