@@ -299,34 +299,7 @@ def compress(
     """Return offsets, columns and lengths of rows that ascend, without repeats and self-loops; the shortest is kept."""
     from napsets.kernels import csr
 
-    dtype = id_dtype(num_nodes)
-    if dtype is np.int32 and csr.sorted_by_numpy(source.size, lengths):
-        return csr.compress_few(source, target, num_nodes, not directed, lengths)
-
-    def room(size: int) -> FloatArray | None:
-        return None if lengths is None else np.empty(size)
-
-    source, target = _for_kernels(source, num_nodes), _for_kernels(target, num_nodes)
-    buckets, in_buckets = np.empty(source.size, dtype=dtype), room(source.size)
-    offsets = csr.bucket_by_column(source, target, num_nodes, not directed, buckets, lengths, in_buckets)
-    del source, target  # they may be copies
-    columns, long = np.empty(offsets[-1], dtype=dtype), room(offsets[-1])
-    rows = csr.rows_from_buckets(offsets, buckets, num_nodes, columns, in_buckets, long)
-    del buckets, offsets, in_buckets
-    kept = csr.deduplicate(rows, columns, long)
-    if directed:
-        if kept < columns.size:
-            columns, long = columns[:kept].copy(), None if long is None else long[:kept].copy()
-        return rows, columns, long
-    indices, twice = np.empty(2 * kept, dtype=dtype), room(2 * kept)
-    return csr.mirror(rows, columns, indices, long, twice), indices, twice
-
-
-def _for_kernels(ids: npt.NDArray[Any], num_nodes: int) -> npt.NDArray[Any]:
-    """Bring ids to a layout that kernels are compiled for: as they are where they have one, else in a small copy."""
-    if ids.dtype in (np.int32, np.int64) and ids.flags.c_contiguous:
-        return ids
-    return np.ascontiguousarray(ids, dtype=id_dtype(num_nodes))
+    return csr.compress(source, target, num_nodes, directed, lengths, id_dtype(num_nodes))
 
 
 # -- what came instead of a graph ------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import napsets as ns
 from napsets.kernels.layout import Layout
 from napsets.kernels.search import count_below
-from napsets.localisers.neighbourhoods import adjacency_of
 from oracles import EVERY_STRATEGY, adjacency_sets, hops_from, scipy_distances
 from strategies import cases
 
@@ -62,7 +61,7 @@ def test_labels_around_a_node_are_counted_by_class():
     size, classes = 700, 5
     ends = rng.integers(size, size=(2, 2000))
     graph, labels, known = ns.Graph.from_edge_index(ends, size), rng.integers(classes, size=size), np.arange(0, size, 2)
-    layout = Layout(adjacency_of(graph), known, labels[known])
+    layout = Layout(graph, known, labels[known])
     stops = np.searchsorted(layout.sorted_scores, np.arange(classes), side="right")
     nodes = np.arange(size)
     counts = np.diff(count_below(layout, nodes, stops, 2), axis=2, prepend=0)

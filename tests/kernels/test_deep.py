@@ -7,7 +7,7 @@ import pytest
 
 import napsets as ns
 from napsets.kernels import csr, deep, jobs
-from napsets.kernels.layout import Adjacency
+from napsets.kernels.layout import pack
 from oracles import adjacency_sets, hops_from, same_bits
 
 SOURCES = 64 * deep.WORDS
@@ -51,7 +51,7 @@ def test_pushing_and_pulling_walk_one_hop(world):
     before, after = (np.empty((graph.num_nodes, deep.WORDS), np.uint64) for _ in range(2))
     deep.start(sources, graph.indptr, graph.indices, before, after)
     pushed, pulled = after.copy(), np.full_like(after, 99)
-    everyone = jobs._everyone(sources.size)
+    everyone = pack(np.arange(SOURCES) < sources.size)
     wanted = np.random.default_rng(2).random(graph.num_nodes) < 0.8
     for first, last in ((0, 100), (100, 101), (101, 300)):
         deep.push(first, last, graph.indptr, graph.indices, after, pushed)
@@ -111,16 +111,3 @@ def test_all_threads_of_a_batch_pull_along_either_kind_of_edges(world, threads, 
     assert not pushed
     assert len(set(pulled)) >= threads
     assert same_bits(swum.values, ns.neighbourhood_thresholds(index, np.arange(300), np.ones(6), 0.1).values)
-
-
-def test_rows_that_nobody_keeps_are_turned_round_where_they_are_needed(world):
-    graph, _ = world
-    indptr, indices = Adjacency(graph.indptr, graph.indices, graph.directed).reverse()
-    assert np.array_equal(indptr, graph.reverse.indptr)
-    assert np.array_equal(indices, graph.reverse.indices)
-
-
-@pytest.mark.parametrize("sources", [1, 64, 65, 512])
-def test_everyone_has_a_bit_for_each_source_and_no_other(sources):
-    flags = bits(jobs._everyone(sources)[None])[0]
-    assert flags.tolist() == [j < sources for j in range(SOURCES)]

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from napsets.kernels import following
-from napsets.kernels.growing import AHEAD, Rows, Walk, walk_hops
-from napsets.kernels.ordered import OrderedPairs
+from napsets.kernels.growing import AHEAD, OrderedPairs, Rows, Walk, walk_hops
 from oracles import adjacency_sets, hops_from, pooled_threshold, rows_of
 from strategies import cases, tied_scores
 

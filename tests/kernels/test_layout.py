@@ -10,7 +10,7 @@ import pytest
 
 import napsets as ns
 from napsets import kernels
-from napsets.kernels.layout import BLOCK_WORDS, Adjacency, Layout, pack
+from napsets.kernels.layout import BLOCK_WORDS, Layout, pack
 from napsets.kernels.search import _group_masks, _ranks
 
 MODULES = sorted(Path(kernels.__file__).parent.glob("*.py"))
@@ -30,9 +30,8 @@ def test_kernels_import_nothing_of_the_package_but_kernels(path):
 
 
 def test_calibration_nodes_come_first_by_score_then_the_others():
-    adjacency = Adjacency(np.array([0, 1, 3, 4, 4]), np.array([1, 0, 2, 1], np.int32))
-    layout = Layout(adjacency, np.array([3, 1, 0]), np.array([0.5, 0.1, 0.3]))
-    assert (adjacency.num_nodes, adjacency.num_edges, adjacency.degrees.tolist()) == (4, 4, [1, 2, 1, 0])
+    graph = ns.Graph([0, 1, 3, 4, 4], [1, 0, 2, 1])
+    layout = Layout(graph, np.array([3, 1, 0]), np.array([0.5, 0.1, 0.3]))
     assert layout.nodes.tolist() == [1, 0, 3, 2]
     assert layout.numbers[layout.nodes].tolist() == [0, 1, 2, 3]
     assert layout.sorted_scores.tolist() == [0.1, 0.3, 0.5]
@@ -47,7 +46,6 @@ def test_calibration_nodes_come_first_by_score_then_the_others():
 
 def test_an_index_shows_what_its_layout_holds():
     index = ns.CalibrationIndex(ns.Graph.from_edge_index([[0], [1]], 3, undirected=False), [0.5, 0.2], [2, 0])
-    assert index.layout.adjacency.directed
     for name in ("sorted_scores", "nodes", "numbers"):
         assert getattr(index, name) is getattr(index.layout, name)
 
@@ -55,7 +53,7 @@ def test_an_index_shows_what_its_layout_holds():
 @pytest.mark.parametrize("size", [1, 511, 512, 513, 1200])
 def test_masks_and_ranks_count_the_nodes_of_splits_and_groups(size):
     rng = np.random.default_rng(size)
-    empty = Adjacency(np.zeros(1301, np.int64), np.zeros(0, np.int32))
+    empty = ns.Graph(np.zeros(1301, np.int64), np.zeros(0, np.int32))
     layout = Layout(empty, rng.permutation(1300)[:size], rng.random(size))
     splits = rng.random((3, size)) < 0.5
     masks = layout.masks(splits)
@@ -76,5 +74,5 @@ def test_masks_and_ranks_count_the_nodes_of_splits_and_groups(size):
 
 def test_of_equal_scores_the_first_stays_first():
     scores = np.repeat([0.5, 0.25], 500)
-    layout = Layout(Adjacency(np.zeros(1001, np.int64), np.empty(0, np.int32)), np.arange(1000)[::-1].copy(), scores)
+    layout = Layout(ns.Graph(np.zeros(1001, np.int64), np.empty(0, np.int32)), np.arange(1000)[::-1].copy(), scores)
     assert layout.nodes.tolist() == [*range(499, -1, -1), *range(999, 499, -1)]

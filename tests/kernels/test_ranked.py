@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napsets.kernels import ranked as kernels
+from napsets.kernels.growing import OrderedPairs, move_pair
 from napsets.kernels.layout import read_only
-from napsets.kernels.ordered import OrderedPairs, move_pair
 from napsets.live.labelled_nodes import ScoreLists
 from napsets.scores.by_label import SHRINK, SLOPE, BoundByLabel
 

@@ -10,7 +10,7 @@ import pytest
 from napsets.kernels._jit import borrowed, count_bits, count_bits_of_eight, jit, lowest_bit, prefetch
 from napsets.kernels.endings import Room, Selection
 from napsets.kernels.layout import BLOCK_WORDS
-from napsets.kernels.selection import count_blocks, select
+from napsets.kernels.selection import count_blocks, finish
 from napsets.quantile import ROUNDING, hop_quantile
 from oracles import same_bits
 
@@ -86,7 +86,7 @@ def test_selection_from_bits_is_the_quantile_of_their_scores(blocks, share):
     room = Room(np.arange(blocks * BLOCK_WORDS), running, np.empty((3, 2), np.int64))
     rules = np.zeros(4, np.int8)
     wanted = Selection(weights, 1.0 - alphas, rules, ROUNDING, scores, thresholds[None], counts[None])
-    select(0, bits, pack(used), blocks * BLOCK_WORDS, 0, room, None, wanted, None)
+    finish(0, 0, bits, pack(used), blocks * BLOCK_WORDS, room, None, wanted, None, None)
     kept = used & (hop > 0)
     expected = [[hop_quantile(scores[kept], hop[kept], w, a) for a in alphas] for w in weights]
     assert same_bits(thresholds, expected)
@@ -109,6 +109,6 @@ def test_words_without_bits_may_be_left_out():
     running, room = np.empty((2, 1, 2), np.int64)
     rules = np.zeros(3, np.int8)
     wanted = Selection(np.ones((1, 1)), levels, rules, ROUNDING, scores, thresholds[None], counts[None])
-    select(0, bits, full, 3, 0, Room(base, running, room), None, wanted, None)
+    finish(0, 0, bits, full, 3, Room(base, running, room), None, wanted, None, None)
     assert thresholds.tolist() == [[3 * 64 + 5, 9 * 64 + 63, 700 * 64 + 1]]
     assert counts.tolist() == [4]

@@ -12,7 +12,7 @@ import pytest
 import napsets as ns
 from napsets.checks.values import check_threads
 from napsets.kernels import csr, deep, jobs
-from napsets.kernels.threads import Crew, available_threads, run
+from napsets.kernels.threads import available_threads, run
 from oracles import same_bits
 
 
@@ -123,54 +123,6 @@ def test_a_search_reports_its_progress_in_nodes():
     )
     assert seen[-1] == (3000, 3000)
     assert [d for d, _ in seen] == sorted(d for d, _ in seen)
-
-
-@pytest.mark.parametrize("seats", [1, 2, 5])
-@pytest.mark.parametrize("count", [0, 1, 40])
-def test_a_crew_does_every_task_once_and_returns_what_they_return(seats, count):
-    ran = []
-    with Crew(seats) as crew, crew.seats:
-        tasks = [lambda i=i: (ran.append(i), i * i)[1] for i in range(count)]
-        assert crew.each(tasks, lambda: False) == [i * i for i in range(count)]
-    assert sorted(ran) == list(range(count))
-    assert not workers()
-
-
-def test_a_crew_works_on_all_its_seats_for_pieces_side_by_side_and_on_no_more():
-    seats, pieces = 5, 2
-    full, begun, lock = threading.Event(), threading.Barrier(pieces, timeout=30), threading.Lock()
-    now = most = 0
-
-    def task():
-        nonlocal now, most
-        with lock:
-            now += 1
-            most = max(most, now)
-        if most == seats:
-            full.set()
-        full.wait(timeout=30)
-        with lock:
-            now -= 1
-
-    def piece(stop):
-        with crew.seats:
-            begun.wait()
-            crew.each([task] * 50, stop)
-
-    with Crew(seats) as crew:
-        run([(1, piece)] * pieces, threads=pieces, total=pieces)
-    assert most == seats
-
-
-def test_an_error_in_a_task_ends_the_others_and_frees_the_seats():
-    done = []
-    with Crew(3) as crew:
-        with crew.seats, pytest.raises(ZeroDivisionError):
-            crew.each([lambda: 1 / 0] + [lambda: done.append(1)] * 10_000, lambda: False)
-        assert len(done) < 10_000
-        assert crew.each([lambda: 1] * 10, lambda: False) == [1] * 10
-        assert crew.each([lambda: 1] * 10, lambda: True) == [None] * 10
-    assert not workers()
 
 
 @pytest.mark.parametrize(("batches", "fitting"), [(1, 8), (4, 2), (4, 8)])

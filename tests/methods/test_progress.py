@@ -41,7 +41,6 @@ class Reports(list):
 def small_pieces(monkeypatch):
     monkeypatch.setattr(base, "_PIECE", 500)
     monkeypatch.setattr("napsets.localisers.weighed._LARGE_PIECE", 500)
-    monkeypatch.setattr("napsets.kernels.numpy_search._MOST_WORDS", 8)  # where NumPy searches, 512 nodes at a time
 
 
 def ascend_to_the_end(reports, total):

@@ -25,7 +25,7 @@ from napsets.kernels.threads import Kernels, Stop, available_threads, run
 Array = npt.NDArray[Any]
 
 #: The kernels that bring edges into rows, and about what NumPy needs for one edge, in nanoseconds.
-_KERNELS = Kernels(0.9, "csr._rows_from_buckets")
+_KERNELS = Kernels(0.9, "csr._lay_rows")
 _SORTED, _SORTED_WITH_LENGTH = 100.0, 400.0
 #: Those that sum over columns.
 _SUM_KERNELS = Kernels(0.4, "csr._add_rows", "csr._count_rows")
@@ -33,19 +33,58 @@ _SUM_KERNELS = Kernels(0.4, "csr._add_rows", "csr._count_rows")
 _MOST_SORTED = 1 << 20
 
 
-def sorted_by_numpy(edges: int, lengths: Array | None) -> bool:
+def _sorted_by_numpy(edges: int, lengths: Array | None) -> bool:
     """Return whether NumPy, and not a kernel, is to bring this many edges into rows."""
     work = edges * (_SORTED if lengths is None else _SORTED_WITH_LENGTH)
     return edges <= _MOST_SORTED and not _KERNELS.pay(work)
 
 
-def compress_few(
-    source: Array, target: Array, num_nodes: int, undirected: bool, lengths: Array | None = None
+def compress(
+    source: Array, target: Array, num_nodes: int, directed: bool, lengths: Array | None, dtype: type
 ) -> tuple[Array, Array, Array | None]:
-    """Return offsets, columns and lengths of the rows of a graph: sorted, without repeats and without self-loops.
+    """Return offsets, columns and lengths of rows that ascend, without repeats and self-loops; the shortest is kept.
 
-    Ids fit into 32 bits, so that a pair of them fits into a word.
+    Columns are of the given type. Without `directed`, each edge goes both ways.
     """
+    if dtype is np.int32 and _sorted_by_numpy(source.size, lengths):
+        return _compress_few(source, target, num_nodes, not directed, lengths)
+
+    def room(size: int) -> Array | None:
+        return None if lengths is None else np.empty(size)
+
+    source, target = (_for_kernels(ids, dtype) for ids in (source, target))
+    offsets, cursor = np.zeros(num_nodes + 1, np.int64), np.empty(num_nodes, np.int64)
+    buckets: Array = np.empty(source.size, dtype=dtype)
+    in_buckets = room(source.size)
+    _bucket_by_column(source, target, not directed, buckets, offsets, cursor, _read(lengths), in_buckets)
+    del source, target  # they may be copies
+    columns, long = np.empty(offsets[-1], dtype), room(offsets[-1])
+    rows = _rows_from_buckets(offsets, buckets, columns, in_buckets, long)
+    del buckets, offsets, in_buckets
+    kept = _deduplicate(rows, columns, long)
+    if directed:
+        if kept < columns.size:
+            columns, long = columns[:kept].copy(), None if long is None else long[:kept].copy()
+        return rows, columns, long
+    offsets, both_ways, twice = np.zeros(num_nodes + 1, np.int64), np.empty(2 * kept, dtype), room(2 * kept)
+    _mirror(read_only(rows), read_only(columns), both_ways, offsets, cursor, _read(long), twice)
+    return offsets, both_ways, twice
+
+
+def _for_kernels(ids: Array, dtype: type) -> Array:
+    """Bring ids to a layout that kernels are compiled for: as they are where they have one, else in a small copy."""
+    usual = ids.dtype in (np.int32, np.int64) and ids.flags.c_contiguous
+    return read_only(ids if usual else np.ascontiguousarray(ids, dtype=dtype))
+
+
+def _read(lengths: Array | None) -> Array | None:
+    return None if lengths is None else read_only(lengths)
+
+
+def _compress_few(
+    source: Array, target: Array, num_nodes: int, undirected: bool, lengths: Array | None
+) -> tuple[Array, Array, Array | None]:
+    """Do what `compress` does by sorting. Ids fit into 32 bits, so that a pair of them fits into a word."""
     ends = np.stack([source, target]).astype(np.int64, copy=False)
     if undirected:
         ends = np.concatenate([ends, ends[::-1]], axis=1)
@@ -63,32 +102,13 @@ def compress_few(
     return np.append(0, np.cumsum(np.bincount(row, minlength=num_nodes))), column.astype(np.int32), shortest
 
 
-def _read(lengths: Array | None) -> Array | None:
-    return None if lengths is None else read_only(lengths)
-
-
-def bucket_by_column(
-    source: Array,
-    target: Array,
-    num_nodes: int,
-    canonical: bool,
-    out: Array,
-    lengths: Array | None = None,
-    out_lengths: Array | None = None,
-) -> Array:
-    """Lay each edge's row end into the bucket of its column end; return the buckets' offsets.
-
-    With `canonical`, the row end is the smaller of the two. Self-loops are left out, so fewer entries than
-    ``len(out)`` may be filled.
-    """
-    offsets, cursor = np.zeros(num_nodes + 1, np.int64), np.empty(num_nodes, np.int64)
-    ends = read_only(source), read_only(target)
-    _bucket_by_column(*ends, canonical, out, offsets, cursor, _read(lengths), out_lengths)
-    return offsets
-
-
 @jit
 def _bucket_by_column(source, target, canonical, out, offsets, cursor, lengths, out_lengths):
+    """Lay each edge's row end into the bucket of its column end, and write the buckets' offsets.
+
+    With `canonical`, the row end is the smaller of the two. Self-loops are left out, so fewer entries than there are
+    edges may be filled.
+    """
     for e in range(source.shape[0]):
         u, v = np.int64(source[e]), np.int64(target[e])
         if u != v:
@@ -109,22 +129,17 @@ def _bucket_by_column(source, target, canonical, out, offsets, cursor, lengths, 
             cursor[v] += 1
 
 
-def rows_from_buckets(
-    offsets: Array,
-    buckets: Array,
-    num_nodes: int,
-    out: Array,
-    lengths: Array | None = None,
-    out_lengths: Array | None = None,
+def _rows_from_buckets(
+    offsets: Array, buckets: Array, out: Array, lengths: Array | None, out_lengths: Array | None
 ) -> Array:
     """Turn column buckets into rows whose columns ascend; return the rows' offsets."""
-    rows, cursor = np.zeros(num_nodes + 1, np.int64), np.empty(num_nodes, np.int64)
-    _rows_from_buckets(read_only(offsets), read_only(buckets), out, rows, cursor, _read(lengths), out_lengths)
+    rows, cursor = np.zeros(offsets.size, np.int64), np.empty(offsets.size - 1, np.int64)
+    _lay_rows(read_only(offsets), read_only(buckets), out, rows, cursor, _read(lengths), out_lengths)
     return rows
 
 
 @jit
-def _rows_from_buckets(offsets, buckets, out, rows, cursor, lengths, out_lengths):
+def _lay_rows(offsets, buckets, out, rows, cursor, lengths, out_lengths):
     num_nodes = cursor.shape[0]
     for e in range(offsets[num_nodes]):
         rows[buckets[e] + 1] += 1
@@ -143,7 +158,7 @@ def _rows_from_buckets(offsets, buckets, out, rows, cursor, lengths, out_lengths
 def reversed_rows(indptr: Array, indices: Array, lengths: Array | None = None) -> tuple[Array, Array, Array | None]:
     """Return the rows of the graph whose edges go the other way: row v has the u whose rows name v, ascending."""
     nodes = indptr.size - 1
-    if sorted_by_numpy(indices.size, lengths):
+    if _sorted_by_numpy(indices.size, lengths):
         order = np.argsort(indices, kind="stable")
         back = np.repeat(np.arange(nodes), np.diff(indptr))[order].astype(indices.dtype)
         rows = np.append(0, np.cumsum(np.bincount(indices, minlength=nodes)))
@@ -151,12 +166,12 @@ def reversed_rows(indptr: Array, indices: Array, lengths: Array | None = None) -
     back = np.empty_like(indices)
     lengths_back = None if lengths is None else np.empty_like(lengths)
     # Rows are buckets of the columns that stand in them: one more pass over them swaps the two.
-    rows = rows_from_buckets(indptr, indices, nodes, back, lengths, lengths_back)
+    rows = _rows_from_buckets(indptr, indices, back, lengths, lengths_back)
     return rows, back, lengths_back
 
 
 @jit
-def deduplicate(rows, columns, lengths):
+def _deduplicate(rows, columns, lengths):
     """Drop repeated columns of sorted rows in place; `rows` is rewritten, the entries kept come first.
 
     Of repeated ones the shortest is kept, where there are lengths.
@@ -180,20 +195,12 @@ def deduplicate(rows, columns, lengths):
     return kept
 
 
-def mirror(
-    rows: Array, columns: Array, out: Array, lengths: Array | None = None, out_lengths: Array | None = None
-) -> Array:
-    """Write the symmetric graph of an upper triangle with sorted rows; return its offsets.
+@jit
+def _mirror(rows, columns, out, offsets, cursor, lengths, out_lengths):
+    """Write the symmetric graph of an upper triangle with sorted rows, and its offsets.
 
     Row v holds first the u < v that name it, which come in ascending order because u does, then its own columns.
     """
-    offsets, cursor = np.zeros(rows.size, np.int64), np.empty(rows.size - 1, np.int64)
-    _mirror(read_only(rows), read_only(columns), out, offsets, cursor, _read(lengths), out_lengths)
-    return offsets
-
-
-@jit
-def _mirror(rows, columns, out, offsets, cursor, lengths, out_lengths):
     num_nodes = cursor.shape[0]
     for u in range(num_nodes):
         offsets[u + 1] += rows[u + 1] - rows[u]

@@ -248,18 +248,6 @@ def _size_up(weights, start, stop, sizes):
 
 
 @part
-def _first_reaching(running, count, enough):
-    low, high = np.int64(0), np.int64(count - 1)
-    while low < high:
-        middle = (low + high) >> 1
-        if running[middle] >= enough:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@part
 def _first_pooled(numbers, running, count, known, shares, others, enough):
     """Return the smallest number whose mass reaches `enough`, which the total does; see `selection`."""
     low, high = np.int64(0), np.int64(count)
@@ -300,7 +288,7 @@ def _select_row(source, numbers, total, running, d, selection, pairs, pooling):
         elif pooling is not None:
             thresholds[source, d, a] = scores[_first_pooled(numbers, running, count, known, shares, others, enough)]
         else:
-            thresholds[source, d, a] = scores[numbers[_first_reaching(running, count, enough)]]
+            thresholds[source, d, a] = scores[numbers[np.searchsorted(running[:count], enough)]]
 
 
 @jit

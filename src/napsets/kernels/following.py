@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from napsets.kernels._jit import jit, part
-from napsets.kernels.growing import walk_hops
-from napsets.kernels.ordered import count_pairs, pair_at
+from napsets.kernels.growing import count_pairs, pair_at, walk_hops
 from napsets.kernels.selection import needed
 
 

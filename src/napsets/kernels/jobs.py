@@ -22,7 +22,9 @@ from napsets.kernels.csr import row_ranges
 from napsets.kernels.endings import Job, seen_by_kernels
 from napsets.kernels.layout import FEW_HOPS, NO_VECTORS, Adjacency, HubRows, pack, read_only
 from napsets.kernels.shallow import count_touched
-from napsets.kernels.threads import Crew, Piece, Progress, Stop, available_threads, run
+from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
+
+Words = npt.NDArray[np.uint64]
 
 #: Sources planned together; the bit-parallel search takes them all at once.
 BATCH = 512
@@ -204,7 +206,6 @@ def search(job: Job, *, threads: int | None, progress: Progress | None, strategy
     if strategy == "far" or (strategy is None and job.hops > FEW_HOPS):
         run(_pieces(job, _far, _FAR_SOURCES), threads=count, total=job.sources.size, progress=progress)
         return
-    workspace_bytes = _Workspace.size(job)
     batches = plan(
         job.layout.adjacency,
         job.sources,
@@ -212,7 +213,7 @@ def search(job: Job, *, threads: int | None, progress: Progress | None, strategy
         job.mask_words,
         last_share=job.last_share,
         hub_degree=job.layout.hub_degree if job.hops > 1 else job.layout.adjacency.num_nodes,
-        deep_fits=workspace_bytes <= DEEP_BYTES,
+        deep_fits=_Workspace.size(job) <= DEEP_BYTES,
         strategy=strategy,
     )
     walkers = [batch for batch in batches if batch.strategy != "deep"]
@@ -220,10 +221,7 @@ def search(job: Job, *, threads: int | None, progress: Progress | None, strategy
     total = job.sources.size
     shift = sum(batch.last - batch.first for batch in walkers)
     run(_shallow_pieces(job, walkers, count), threads=count, total=total, progress=progress)
-    if swimmers:
-        # Batches side by side as far as memory allows; threads left over share the work inside them.
-        abreast = min(count, len(swimmers), max(1, DEEP_BYTES // workspace_bytes))
-        _run_deep(job, swimmers, abreast, count, total, shift, progress)
+    _run_deep(job, swimmers, count, total, shift, progress)
 
 
 # -- one source at a time ------------------------------------------------------------------------------------------
@@ -297,95 +295,92 @@ class _Workspace:
         return 8 * deep.WORDS * (2 * job.layout.adjacency.num_nodes + 64 * job.hops * job.mask_words)
 
 
-def _run_deep(
-    job: Job, batches: list[Batch], abreast: int, threads: int, total: int, done: int, progress: Progress | None
-) -> None:
-    spaces: LifoQueue[_Workspace] = LifoQueue()
-    for _ in range(abreast):
-        spaces.put(_Workspace(job))
-    report = None if progress is None else lambda ready, _: progress(done + ready, total)
-    with Crew(threads) as crew:
-        shares = _Shares(job, crew, 1 if threads == 1 else _SHARES * threads, threads // abreast)
-        pieces = ((batch.last - batch.first, partial(_deep, job, batch, spaces, shares)) for batch in batches)
+def _run_deep(job: Job, batches: list[Batch], threads: int, total: int, done: int, progress: Progress | None) -> None:
+    """Search batches side by side, as many as memory holds; each has its share of the threads."""
+    fitting = max(1, DEEP_BYTES // _Workspace.size(job))
+    while batches:
+        most = min(threads, len(batches), fitting)
+        abreast = max(count for count in range(1, most + 1) if threads % count == 0)
+        whole = len(batches) - len(batches) % abreast  # what is left over is searched with more threads each
+        some, batches = batches[:whole], batches[whole:]
+        search = _DeepSearch(job, abreast, threads // abreast)
+        report = None if progress is None else lambda ready, _, before=done: progress(before + ready, total)
+        pieces = ((batch.last - batch.first, partial(search.run, batch)) for batch in some)
         run(pieces, threads=abreast, total=total - done, progress=report)
+        done += sum(batch.last - batch.first for batch in some)
 
 
-class _Shares:
-    """The work of a step of a batch, cut so that the threads that take part get about the same of it."""
+class _DeepSearch:
+    """Searches batches, some side by side; each step is cut so that the threads of a batch get about the same of it."""
 
-    def __init__(self, job: Job, crew: Crew, parts: int, threads: int) -> None:
-        self.crew = crew
-        self.parts = parts
+    def __init__(self, job: Job, abreast: int, threads: int) -> None:
+        self.job = job
         self.threads = threads  # that one batch has for itself
-        self.rows = row_ranges(job.layout.adjacency.indptr, parts)
+        self.parts = 1 if threads == 1 else _SHARES * threads
+        self.rows = row_ranges(job.layout.adjacency.indptr, self.parts)
         #: The nodes that each node pulls from: those whose edges lead to it.
-        self.back = tuple(map(read_only, job.layout.adjacency.reverse()))
-        self.back_rows = row_ranges(self.back[0], parts)
-        self.words = self.of(job.mask_words, least=64)
+        back = job.layout.adjacency.reverse
+        self.back = read_only(back.indptr), read_only(back.indices)
+        self.back_rows = row_ranges(self.back[0], self.parts)
+        self.everywhere = np.ones(job.layout.adjacency.num_nodes, dtype=bool)
+        self.calibrates = job.layout.numbers < job.layout.size
+        self.spaces: LifoQueue[_Workspace] = LifoQueue()
+        for _ in range(abreast):
+            self.spaces.put(_Workspace(job))
 
-    def of(self, count: int, least: int) -> list[tuple[int, int]]:
+    def run(self, batch: Batch, stop: Stop) -> None:
+        """Search a batch, in a workspace that no other uses meanwhile."""
+        space = self.spaces.get()
+        try:
+            self._search(batch, space, stop)
+        finally:
+            self.spaces.put(space)
+
+    def _search(self, batch: Batch, space: _Workspace, stop: Stop) -> None:
+        job, layout, adjacency = self.job, self.job.layout, self.job.layout.adjacency
+        sources = job.sources[batch.first : batch.last]
+        everyone = pack(np.arange(64 * deep.WORDS) < sources.size)
+        before, after = space.reach, space.ring
+        deep.start(sources, adjacency.indptr, adjacency.indices, before, after)
+        for hop in range(job.hops):
+            if hop:
+                wanted = self.calibrates if hop + 1 == job.hops else self.everywhere
+                self._step(everyone, wanted, after, before, stop)
+                before, after = after, before
+            # The bits that a hop added become vectors, one per source.
+            added = (layout.nodes, layout.size, before, after, hop, space.vectors)
+            self._each(self._ranges(job.mask_words, least=64), deep.transpose, added, stop)
+        finished = partial(deep.finish_all, space.vectors)
+        self._each(self._ranges(sources.size, least=32), finished, job.ending(batch.first, batch.last), stop)
+
+    def _step(self, everyone: Words, wanted: npt.NDArray[np.bool_], reach: Words, ring: Words, stop: Stop) -> None:
+        """Walk one hop from `reach` to `ring`, where it must be right for the wanted nodes, the way that reads less."""
+        adjacency = self.job.layout.adjacency
+        active = self._each(self.rows, deep.active_edges, (adjacency.indptr, reach), stop)
+        if stop():
+            return
+        # Two threads may push to one node, so that stays on one; all of a batch's threads can pull.
+        if 2 * self.threads * sum(active) > adjacency.num_edges * wanted.mean():
+            self._each(self.back_rows, deep.pull, (*self.back, everyone, wanted, reach, ring), stop)
+        else:
+            ring[:] = reach
+            for first, last in self.rows:
+                if not stop():
+                    deep.push(first, last, adjacency.indptr, adjacency.indices, reach, ring)
+
+    def _ranges(self, count: int, least: int) -> list[tuple[int, int]]:
         """Cut 0..count into ranges of at least this many."""
         step = max(least, -(-count // self.parts))
         return [(first, min(first + step, count)) for first in range(0, count, step)]
 
-    def each(self, ranges: list[tuple[int, int]], kernel: Callable[..., Any], arguments: Any, stop: Stop) -> list[Any]:
-        """Call a kernel for each range; return what it returns."""
-        return self.crew.each([partial(kernel, *bounds, *arguments) for bounds in ranges], stop)
+    def _each(self, ranges: list[tuple[int, int]], kernel: Callable[..., Any], arguments: Any, stop: Stop) -> list[Any]:
+        """Call a kernel for each range, unless the search is to stop; return what it returns."""
+        results: list[Any] = [None] * len(ranges)
 
-
-def _deep(job: Job, batch: Batch, spaces: LifoQueue[_Workspace], shares: _Shares, stop: Stop) -> None:
-    space = spaces.get()
-    try:
-        with shares.crew.seats:
-            _search_deep(job, batch, space, shares, stop)
-    finally:
-        spaces.put(space)
-
-
-def _search_deep(job: Job, batch: Batch, space: _Workspace, shares: _Shares, stop: Stop) -> None:
-    adjacency, layout = job.layout.adjacency, job.layout
-    sources = job.sources[batch.first : batch.last]
-    everyone = _everyone(sources.size)
-    everywhere = np.ones(adjacency.num_nodes, dtype=bool)
-    calibrates = layout.numbers < layout.size
-    before, after = space.reach, space.ring
-    deep.start(sources, adjacency.indptr, adjacency.indices, before, after)
-    for hop in range(job.hops):
-        if hop:
-            wanted = calibrates if hop + 1 == job.hops else everywhere
-            _step(adjacency, everyone, wanted, after, before, shares, stop)
-            before, after = after, before
-        # The bits that a hop added become vectors, one per source.
-        added = (layout.nodes, layout.size, before, after, hop, space.vectors)
-        shares.each(shares.words, deep.transpose, added, stop)
-    finished = partial(deep.finish_all, space.vectors)
-    shares.each(shares.of(sources.size, least=32), finished, job.ending(batch.first, batch.last), stop)
-
-
-def _step(
-    adjacency: Adjacency,
-    everyone: npt.NDArray[np.uint64],
-    wanted: npt.NDArray[np.bool_],
-    reach: npt.NDArray[np.uint64],
-    ring: npt.NDArray[np.uint64],
-    shares: _Shares,
-    stop: Stop,
-) -> None:
-    """Walk one hop from `reach` to `ring`, where it must be right for the wanted nodes, the way that reads less."""
-    active = shares.each(shares.rows, deep.active_edges, (adjacency.indptr, reach), stop)
-    if stop():
-        return
-    # Two threads may push to one node, so that stays on one; all of a batch's threads can pull.
-    if 2 * shares.threads * sum(active) > adjacency.num_edges * wanted.mean():
-        shares.each(shares.back_rows, deep.pull, (*shares.back, everyone, wanted, reach, ring), stop)
-    else:
-        ring[:] = reach
-        for first, last in shares.rows:
+        def work(place: int, _: Stop) -> None:
             if not stop():
-                deep.push(first, last, adjacency.indptr, adjacency.indices, reach, ring)
+                results[place] = kernel(*ranges[place], *arguments)
 
-
-def _everyone(sources: int) -> npt.NDArray[np.uint64]:
-    flags = np.zeros(64 * deep.WORDS, dtype=bool)
-    flags[:sources] = True
-    return pack(flags)
+        pieces = ((1, partial(work, place)) for place in range(len(ranges)))
+        run(pieces, threads=max(1, min(self.threads, len(ranges))), total=len(ranges))
+        return results

@@ -10,10 +10,8 @@ Nothing here is compiled, nor loads the compiler: what kernels have to make is m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,41 +31,28 @@ _LINE = 64  # bytes of a line of the cache
 NO_VECTORS = np.zeros((0, 0), dtype=np.uint64)
 
 
-@dataclass(frozen=True)
-class Adjacency:
-    """A graph as compressed sparse rows."""
+class Adjacency(Protocol):
+    """What is read of a graph: compressed sparse rows."""
 
-    indptr: npt.NDArray[np.int64]  #: Row v is ``indices[indptr[v]:indptr[v + 1]]``; int64.
-    indices: npt.NDArray[Any]  #: Neighbours by id, int32 or int64.
-    directed: bool = False  #: Whether an edge may lack its way back.
-    #: Returns the rows along edges that go the other way, if they are kept elsewhere; by default
-    #: they are made here.
-    make_reverse: Callable[[], tuple[npt.NDArray[np.int64], npt.NDArray[Any]]] | None = None
+    @property
+    def indptr(self) -> npt.NDArray[np.int64]:
+        """Row v is ``indices[indptr[v]:indptr[v + 1]]``."""
 
-    def reverse(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-        """Return the rows along edges that go the other way: those of the graph itself, if it is not directed."""
-        if not self.directed:
-            return self.indptr, self.indices
-        if self.make_reverse is not None:
-            return self.make_reverse()
-        from napsets.kernels.csr import reversed_rows
+    @property
+    def indices(self) -> npt.NDArray[Any]:
+        """Neighbours by id, int32 or int64."""
 
-        return reversed_rows(self.indptr, self.indices)[:2]
+    @property
+    def reverse(self) -> Adjacency:
+        """The rows along edges that go the other way."""
 
     @property
     def num_nodes(self) -> int:
         """Number of rows."""
-        return int(self.indptr.size - 1)
 
     @property
     def num_edges(self) -> int:
         """Number of stored entries."""
-        return int(self.indices.size)
-
-    @property
-    def degrees(self) -> npt.NDArray[np.int64]:
-        """Neighbours of each node."""
-        return np.diff(self.indptr)
 
 
 class HubRows(NamedTuple):
@@ -186,17 +171,13 @@ def hub_rows(
     return HubRows(ends, last_ends, vectors)
 
 
-#: Bits of each byte; NumPy counts them itself from version 2 on.
-_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
-
-
 def count_bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
-    """Return how many bits are set in each word."""
+    """Return how many bits are set in each word; NumPy counts them itself from version 2 on."""
     if hasattr(np, "bitwise_count"):
         counts: npt.NDArray[np.uint8] = np.bitwise_count(words)
         return counts
-    by_byte = _BITS[np.ascontiguousarray(words)[..., None].view(np.uint8)]
-    return np.asarray(by_byte.sum(axis=-1), dtype=np.uint8)
+    by_word = np.ascontiguousarray(words)[..., None].view(np.uint8)
+    return np.asarray(np.unpackbits(by_word, axis=-1).sum(axis=-1, dtype=np.uint8))
 
 
 def pack(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from napsets.kernels._jit import borrowed, jit, part
-from napsets.kernels.ordered import count_pairs, insert_pair, move_pair, pair_at, remove_pair
+from napsets.kernels.growing import count_pairs, insert_pair, move_pair, pair_at, remove_pair
 
 
 class Ranking(NamedTuple):

@@ -1,26 +1,29 @@
 """What the package wants of neighbourhoods: thresholds, and counts by hop.
 
 Nodes may repeat and come in any order; whatever way is taken, on however many threads, the bits of an answer are the
-same. A few nodes of a small graph are answered by NumPy, without a compiler; for all others see `jobs`.
+same. A few nodes of a small graph are answered here by NumPy, before kernels would be compiled; for all others see
+`jobs`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels.endings import Counting, Job, Pairs, Pooling, Reach, Selection
+from napsets.kernels.endings import Counting, Job, Pairs, Pooling, Reach, Selection, needed_mass
 from napsets.kernels.layout import Layout, count_bits, pack
-from napsets.kernels.numpy_search import numpy_nanoseconds, search_by_numpy
-from napsets.kernels.threads import Kernels, Progress
+from napsets.kernels.threads import Kernels, Piece, Progress, Stop, available_threads, run
 
 #: The kernels of one search and one ending.
 _KERNELS = Kernels(5.0, "shallow._dense", "shallow._sparse", "deep._finish_all", "walk.far_search")
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
 
 
 def find_thresholds(
@@ -65,7 +68,7 @@ def find_thresholds(
     pooled = bool(pools.any() or alikes.any())
     if nodes.size == 0:
         return np.empty((0, rows, levels.size)), np.empty((0, hops), dtype=np.int64)
-    strategy = _strategy(strategy, numpy_nanoseconds(layout, nodes.size, hops, rows * levels.size, pooled))
+    strategy = _strategy(strategy, _numpy_nanoseconds(layout, nodes.size, hops, rows * levels.size))
     order, sources, pairs = _pairs(layout, nodes, hops, splits, pair_split, strategy)
     thresholds = np.empty((nodes.size, rows, levels.size))
     counts = np.empty((nodes.size, hops), dtype=np.int64)
@@ -111,7 +114,7 @@ def count_below(
     shape = (nodes.size, hops, below.shape[1])
     if nodes.size == 0 or hops == 0:
         return np.zeros(shape, dtype=dtype)
-    strategy = _strategy(strategy, numpy_nanoseconds(layout, nodes.size, hops))
+    strategy = _strategy(strategy, _numpy_nanoseconds(layout, nodes.size, hops, 0))
     order, sources, pairs = _pairs(layout, nodes, hops, None, None, strategy)
     counts = np.empty(shape, dtype=dtype)
     job = Job(layout, sources, hops, pairs, counting=Counting(below if len(below) == 1 else below[order], counts))
@@ -128,7 +131,7 @@ def _strategy(strategy: str | None, few: float) -> str | None:
 
 def _search(job: Job, threads: int | None, progress: Progress | None, strategy: str | None) -> None:
     if strategy == "few":
-        search_by_numpy(job, threads=threads, progress=progress)
+        run(_few_pieces(job), threads=available_threads(threads), total=job.sources.size, progress=progress)
     else:
         from napsets.kernels.jobs import search
 
@@ -191,3 +194,137 @@ def _ranks(masks: npt.NDArray[np.uint64], dtype: npt.DTypeLike) -> npt.NDArray[A
     for words, row in zip(masks, ranks, strict=True):
         np.cumsum(count_bits(words), out=row[1:])
     return ranks
+
+
+# -- few nodes, by NumPy -----------------------------------------------------------------------------------------------
+
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+#: The most words in each of the larger arrays of a piece of work.
+_MOST_HELD = 1 << 21
+_EDGE, _COUNT, _LOOKUP = 3.0, 0.1, 25.0  # nanoseconds for each edge and word, calibration node, and look-up
+
+
+def _few_sources(layout: Layout) -> int:
+    """Return how many sources are searched together, in whole words; more than 512 would not make a hop cheaper."""
+    return 64 * max(1, min(8, _MOST_HELD // max(1, layout.adjacency.num_edges, layout.size)))
+
+
+def _numpy_nanoseconds(layout: Layout, nodes: int, hops: int, thresholds: int) -> float:
+    """Return about how long NumPy takes for this many nodes, with this many thresholds for each."""
+    walks = _EDGE * -(-nodes // 64) * (layout.adjacency.num_edges + layout.adjacency.num_nodes)
+    return hops * (walks + nodes * (_COUNT * layout.size + _LOOKUP * thresholds * layout.size.bit_length()))
+
+
+def _few_pieces(job: Job) -> Iterator[Piece]:
+    step = _few_sources(job.layout)
+    for first in range(0, job.sources.size, step):
+        last = min(first + step, job.sources.size)
+        yield last - first, partial(_search_few, job, first, last)
+
+
+class _Counted:
+    """Calibration nodes of each pair as bits, shape (pairs, words), and how many there are before any number."""
+
+    def __init__(self, vectors: Words) -> None:
+        self.vectors = np.pad(vectors, ((0, 0), (0, 1)))
+        self.before = np.zeros(self.vectors.shape, dtype=np.int64)
+        np.cumsum(count_bits(vectors), axis=1, out=self.before[:, 1:])
+
+    @property
+    def sizes(self) -> Ints:
+        """How many there are in all."""
+        return self.before[:, -1]
+
+    def below(self, number: Ints) -> Ints:
+        """Return how many have a smaller number; the last axis is that of the pairs."""
+        pair, word = np.arange(self.sizes.size), number >> 6
+        before_it = ~(_ALL << (number & 63).astype(np.uint64))
+        return np.asarray(self.before[pair, word] + count_bits(self.vectors[pair, word] & before_it))
+
+
+def _search_few(job: Job, first: int, last: int, stop: Stop) -> None:
+    """Count by hop the calibration nodes around some sources, and do with the counts what is wanted."""
+    pairs, selection, pooling, counting = job.ending(first, last)
+    source, uses = np.repeat(np.arange(last - first), np.diff(pairs.offsets)), pairs.masks[pairs.splits]
+    rings = [_Counted(ring[source] & uses) for ring in _rings(job, job.sources[first:last])]
+    if selection is not None:
+        for hop, ring in enumerate(rings):
+            selection.hop_counts[:, hop] = ring.sizes
+        weighed = list(zip(selection.weights.T[:, :, None], rings, strict=True))
+        _select_few(selection, weighed + ([] if pooling is None else _pooled(pooling, source, uses)))
+    if counting is not None:
+        positions = np.broadcast_to(counting.positions, (source.size, counting.positions.shape[1]))
+        for hop, ring in enumerate(rings):
+            counting.counts[:, hop] = ring.below(positions.T).T
+
+
+def _rings(job: Job, sources: Ints) -> Iterator[Words]:
+    """Yield for each hop which calibration nodes are that far from each source, as bits: (sources, mask words).
+
+    While walking, each node has a bit for each source that reaches it. One hop joins to the bits of a node those of the
+    nodes that lead to it.
+    """
+    layout, back = job.layout, job.layout.adjacency.reverse
+    known, filled, place = layout.nodes[: layout.size], np.flatnonzero(np.diff(back.indptr)), np.arange(sources.size)
+    reach = np.zeros((layout.adjacency.num_nodes, -(-sources.size // 64)), dtype=np.uint64)
+    reach[sources, place >> 6] = np.uint64(1) << (place & 63).astype(np.uint64)
+    for _ in range(job.hops):
+        before, added = reach.copy(), np.zeros((64 * job.mask_words, reach.shape[1]), dtype=np.uint64)
+        if filled.size:
+            reach[filled] |= np.bitwise_or.reduceat(before[back.indices], back.indptr[filled], axis=0)
+        added[: layout.size] = reach[known] & ~before[known]
+        yield _transposed(added)[: sources.size]
+
+
+def _transposed(rows: Words) -> Words:
+    """Turn (64·t, words) into (64·words, t) bit by bit: 64 × 64 tiles, in which ever smaller squares are swapped."""
+    count, words = rows.shape[0] // 64, rows.shape[1]
+    mask, width = _ALL, 64
+    while width > 1:
+        width >>= 1
+        shift = np.uint64(width)
+        mask ^= mask << shift
+        halves = rows.reshape(count, 32 // width, 2, width, words)
+        low, high = halves[:, :, 0], halves[:, :, 1]
+        swap = ((low >> shift) ^ high) & mask
+        high ^= swap
+        low ^= swap << shift
+    return rows.reshape(count, 64, words).transpose(2, 1, 0).reshape(64 * words, count)
+
+
+def _pooled(pooling: Pooling, source: Ints, uses: Words) -> list[tuple[Floats, _Counted]]:
+    """Return what each weighs, (rows, pairs), of all calibration nodes but the source, and of those in its group.
+
+    They count wherever they are; see `Pooling`.
+    """
+    own, group = pooling.own[source], pooling.group[source]
+    others, calibrates = uses.copy(), np.flatnonzero(own < 64 * uses.shape[1])
+    bit = np.uint64(1) << (own[calibrates] & 63).astype(np.uint64)
+    others[calibrates, own[calibrates] >> 6] &= ~bit
+    same = np.where((group >= 0)[:, None], others & pooling.group_masks[group], np.uint64(0))
+    counted = [(pooling.pools, _Counted(others)), (pooling.alikes, _Counted(same))]
+    return [(np.where(c.sizes > 0, w[:, None] / np.maximum(c.sizes, 1), 0.0), c) for w, c in counted]
+
+
+def _select_few(selection: Selection, weighed: list[tuple[Floats, _Counted]]) -> None:
+    """Write each pair's threshold for each row of weights and each level."""
+    scores = np.concatenate([[-np.inf], selection.scores, [np.inf]])
+    known, shape = selection.scores.size, selection.thresholds.shape[1::-1]  # rows of weights and pairs
+
+    def mass(number: Ints) -> Floats:
+        """Return the mass of the calibration nodes with a smaller number."""
+        total = np.zeros(shape)
+        for weights, counted in weighed:
+            total += weights * counted.below(number)
+        return total
+
+    total = mass(np.full(shape, known))
+    for a, (level, rule) in enumerate(zip(selection.levels.tolist(), selection.rules.tolist(), strict=True)):
+        enough = np.vectorize(needed_mass, otypes=[float])(level, rule, total, selection.rounding)
+        low, high = np.zeros(shape, dtype=np.int64), np.full(shape, known + 1)
+        while (low < high).any():
+            middle = (low + high) >> 1
+            reached = mass(np.minimum(middle, known)) >= enough
+            high = np.where(reached, middle, high)
+            low = np.where(reached, low, np.minimum(middle + 1, high))
+        selection.thresholds[:, :, a] = scores[low].T

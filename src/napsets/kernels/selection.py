@@ -167,34 +167,6 @@ def _find(bits, mask, words, room, weights, d, shares, others, enough):
     return first
 
 
-@inlined
-def select(source, bits, mask, words, pair, room, pairs, selection, pooling):
-    """Write a pair's threshold for each row of weights and each level, and its counts by hop.
-
-    `words` words are kept of each of `bits` and of `mask`.
-    """
-    weights, levels = selection.weights, selection.levels
-    thresholds, hop_counts = selection.thresholds[pair], selection.hop_counts[pair]
-    running, blocks = room.running, (words + BLOCK_WORDS - 1) // BLOCK_WORDS
-    count_blocks(bits, mask, blocks, running)
-    for k in range(bits.shape[0]):
-        hop_counts[k] = running[k, blocks]
-    others = others_of(source, pair, pairs, pooling)
-    for d in range(weights.shape[0]):
-        shares = shares_of(pooling, d, others)
-        near = weigh(weights, d, running, blocks)
-        total = _before_word(near, shares, others, np.int64(room.base.shape[0]))
-        for a in range(levels.shape[0]):
-            enough = needed(levels[a], selection.rules[a], total, selection.rounding)
-            if total < enough:
-                thresholds[d, a] = np.inf
-            elif enough <= 0.0:
-                thresholds[d, a] = -np.inf
-            else:
-                number = _find(bits, mask, words, room, weights, d, shares, others, enough)
-                thresholds[d, a] = selection.scores[number]
-
-
 @part
 def _first_kept(base, words, word):
     """Return the first of the kept words that is not before a word of the whole vector; `words` where none is."""
@@ -232,8 +204,27 @@ def count_below_positions(bits, mask, words, pair, room, counting):
 
 @inlined
 def finish(source, pair, bits, mask, words, room, pairs, selection, pooling, counting):
-    """Do for a pair what is wanted; see `endings`."""
+    """Do for a pair what is wanted (see `endings`), with `words` words kept of each of `bits` and of `mask`."""
     if selection is not None:
-        select(source, bits, mask, words, pair, room, pairs, selection, pooling)
+        weights, levels = selection.weights, selection.levels
+        thresholds, hop_counts = selection.thresholds[pair], selection.hop_counts[pair]
+        running, blocks = room.running, (words + BLOCK_WORDS - 1) // BLOCK_WORDS
+        count_blocks(bits, mask, blocks, running)
+        for k in range(bits.shape[0]):
+            hop_counts[k] = running[k, blocks]
+        others = others_of(source, pair, pairs, pooling)
+        for d in range(weights.shape[0]):
+            shares = shares_of(pooling, d, others)
+            near = weigh(weights, d, running, blocks)
+            total = _before_word(near, shares, others, np.int64(room.base.shape[0]))
+            for a in range(levels.shape[0]):
+                enough = needed(levels[a], selection.rules[a], total, selection.rounding)
+                if total < enough:
+                    thresholds[d, a] = np.inf
+                elif enough <= 0.0:
+                    thresholds[d, a] = -np.inf
+                else:
+                    number = _find(bits, mask, words, room, weights, d, shares, others, enough)
+                    thresholds[d, a] = selection.scores[number]
     if counting is not None:
         count_below_positions(bits, mask, words, pair, room, counting)

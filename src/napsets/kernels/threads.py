@@ -6,19 +6,17 @@ loading them. Nothing here loads the compiler before it is needed.
 
 Kernels release the interpreter lock, so ordinary threads suffice. The thread that asks for the work does its share of
 it, so that there are never more threads than cores; between any two calls of a kernel it hears Ctrl-C and reports
-progress. Where there are fewer pieces than threads, those left over help inside the pieces (`Crew`).
+progress.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from importlib import import_module
-from threading import Event, Lock, Semaphore
-from types import TracebackType
-from typing import Any
+from threading import Event, Lock
 
 #: Called with (units done, units in all) from the thread that asked for the work.
 Progress = Callable[[int, int], None]
@@ -125,65 +123,6 @@ def stages(progress: Progress | None, sizes: Sequence[int], total: int) -> list[
         return report
 
     return [stage(sum(sizes[:i]), size) for i, size in enumerate(sizes)]
-
-
-class Crew:
-    """Threads for the work inside pieces that run side by side.
-
-    Whoever handles a piece takes a seat, and does its tasks itself; on the seats that are left, others help wherever
-    there are tasks. So many threads work as there are seats, and never more.
-    """
-
-    def __init__(self, seats: int) -> None:
-        #: Held by whoever handles a piece.
-        self.seats = Semaphore(seats)
-        self._pool = ThreadPoolExecutor(max(1, seats - 1), thread_name_prefix="napsets")
-
-    def __enter__(self) -> Crew:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._pool.shutdown()
-
-    def each(self, tasks: Sequence[Callable[[], Any]], stop: Stop) -> list[Any]:
-        """Do all tasks, here and on whatever seats are or become free; return what they return, None after `stop`."""
-        left, lock, over = iter(range(len(tasks))), Lock(), Event()
-        results: list[Any] = [None] * len(tasks)
-        helpers: list[Future[None]] = []
-
-        def work(before_each: Callable[[], None]) -> None:
-            try:
-                while not (stop() or over.is_set()):
-                    before_each()
-                    with lock:
-                        task = next(left, None)
-                    if task is None:
-                        return
-                    results[task] = tasks[task]()
-            except BaseException:
-                over.set()
-                raise
-
-        def help_out() -> None:
-            try:
-                work(lambda: None)
-            finally:
-                self.seats.release()
-
-        def recruit() -> None:
-            while len(helpers) + 1 < len(tasks) and self.seats.acquire(blocking=False):
-                helpers.append(self._pool.submit(help_out))
-
-        try:
-            work(recruit)
-        finally:
-            begun = [helper for helper in helpers if not helper.cancel()]
-            for _ in range(len(helpers) - len(begun)):  # those that have not begun will not give their seat back
-                self.seats.release()
-            wait(begun)
-        for helper in begun:
-            helper.result()
-        return results
 
 
 # -- whether to compile ------------------------------------------------------------------------------------------------

@@ -15,11 +15,11 @@ from napsets.kernels.selection import needed, others_of, shares_of, weigh, with_
 
 
 @part
-def walk(source, indptr, indices, hops, mark, stamps, queue, ends):
+def walk(source, indptr, indices, hops, mark, stamps, queue, ends, least=None):
     """Queue the nodes within this many hops, ring after ring; return the furthest ring that has nodes, and how many.
 
     All of them get the mark, which no other may have had before. Where `ends` is given, ring k stands at
-    ``queue[ends[k - 1]:ends[k]]``.
+    ``queue[ends[k - 1]:ends[k]]``. The walk ends as soon as `least` nodes are queued.
     """
     stamps[source] = mark
     queue[0] = source
@@ -37,6 +37,8 @@ def walk(source, indptr, indices, hops, mark, stamps, queue, ends):
                     stamps[v] = mark
                     queue[last] = v
                     last += 1
+                    if least is not None and last >= least:
+                        return ring + 1, last
         if last == end:
             break
         ring += 1

@@ -239,32 +239,8 @@ def pagerank_answers(first, last, nodes, walk, worth, numbers, by_number, questi
 def ball_radii(first, last, indptr, indices, least, furthest, stamps, queue, radii):
     """Write the radius of each node; a search ends as soon as it has met enough nodes."""
     for v in range(first, last):
-        radii[v] = _radius(v, indptr, indices, least, furthest, stamps, queue)
-
-
-@part
-def _radius(source, indptr, indices, least, furthest, stamps, queue):
-    stamps[source] = source
-    queue[0] = source
-    done, met = np.int64(0), np.int64(1)
-    if met >= least:
-        return 0
-    for ring in range(1, furthest + 1):
-        end = met
-        while done < end:
-            u = queue[done]
-            done += 1
-            for e in range(indptr[u], indptr[u + 1]):
-                v = indices[e]
-                if stamps[v] != source:
-                    stamps[v] = source
-                    queue[met] = v
-                    met += 1
-                    if met >= least:
-                        return ring
-        if met == end:
-            break
-    return furthest + 1
+        radius, met = walk_rings(v, indptr, indices, furthest, v, stamps, queue, None, max(least, 2))
+        radii[v] = 0 if least <= 1 else radius if met >= least else furthest + 1
 
 
 @jit

@@ -14,9 +14,8 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.kernels import following
-from napsets.kernels.growing import Walk
+from napsets.kernels.growing import OrderedPairs, Walk
 from napsets.kernels.layout import read_only
-from napsets.kernels.ordered import OrderedPairs
 from napsets.levels import Rank, rank_place
 from napsets.live.alarms import smoothed_p_value
 from napsets.live.state import State, Table

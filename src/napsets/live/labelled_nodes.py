@@ -17,8 +17,8 @@ from napsets.checks.arguments import FloatArray, IntArray, sealed
 from napsets.kernels import evidence_counts as kernels
 from napsets.kernels import ranked
 from napsets.kernels.candidates import FAR, NEAR_SLOPE, Rule
+from napsets.kernels.growing import OrderedPairs
 from napsets.kernels.layout import read_only
-from napsets.kernels.ordered import OrderedPairs
 from napsets.live.state import State, Table
 from napsets.methods.moves import judge_tables
 from napsets.scores import ByLabel, Informed, Labelled

@@ -33,7 +33,7 @@ from napsets.checks.values import Registry
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, Graph, check_graph
 from napsets.kernels import endings
-from napsets.kernels.layout import Adjacency, Layout
+from napsets.kernels.layout import Layout
 from napsets.predictions import NodeThresholds
 from napsets.quantile import ROUNDING
 from napsets.randomness import node_uniforms
@@ -131,14 +131,14 @@ class CalibrationIndex:
             raise InvalidInputError("`calibration` must hold at least one node; it is empty")
         values = check_scores("scores", scores, size=self.calibration.size)
         #: The same for kernels.
-        self.layout = Layout(adjacency_of(graph), self.calibration, values)
+        self.layout = Layout(graph, self.calibration, values)
 
     @classmethod
     def unchecked(cls, graph: Graph, scores: FloatArray, calibration: IntArray) -> CalibrationIndex:
         """Make one of arguments that were checked."""
         index = cls.__new__(cls)
         index.graph, index.calibration = graph, calibration
-        index.layout = Layout(adjacency_of(graph), calibration, scores)
+        index.layout = Layout(graph, calibration, scores)
         return index
 
     @property
@@ -155,15 +155,6 @@ class CalibrationIndex:
     def numbers(self) -> npt.NDArray[Any]:
         """``numbers[node]`` is the number of a node."""
         return self.layout.numbers
-
-
-def adjacency_of(graph: Graph) -> Adjacency:
-    """Return a graph as kernels know it."""
-
-    def reverse() -> tuple[IntArray, npt.NDArray[Any]]:
-        return graph.reverse.indptr, graph.reverse.indices
-
-    return Adjacency(graph.indptr, graph.indices, directed=graph.directed, make_reverse=reverse)
 
 
 @dataclass(frozen=True, eq=False)
