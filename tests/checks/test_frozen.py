@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import napsets as ns
 from napsets.checks.arguments import frozen, sealed
 from napsets.datasets import NodeDataset
+from napsets.methods import CalibrationData
 from oracles import same_bits
 
 RNG = np.random.default_rng(0)
@@ -108,6 +109,16 @@ def test_arrays_changed_after_calibration_change_no_answer():
         after = predictor.predict([60, 70], 0.3)
         assert same_bits(after.thresholds, sets.thresholds)
         assert np.array_equal(after.member, sets.member)
+
+
+def test_calibrations_on_the_same_data_share_one_copy_of_the_outputs():
+    p = P.copy()
+    data = CalibrationData.check(graph(), p, Y, np.arange(50))
+    first, second = (ns.Method(score).fit(data).score.probabilities for score in ("aps", "thr"))
+    assert first is second
+    assert not np.shares_memory(first, p)
+    assert p.flags.writeable
+    assert CalibrationData.check(graph(), first, Y, np.arange(50)).outputs is first
 
 
 def test_tensors_changed_after_calibration_change_no_answer():
