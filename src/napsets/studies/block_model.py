@@ -224,24 +224,24 @@ def bound_holds(row: Row, name: str, tolerance: float) -> bool:
 
 def _points_table(rows: Sequence[Row]) -> Table:
     """Return every point of the block-model study."""
-    columns = ["n", "p_in", "p_out", "d", "APS gap", "APS gap, harder block", "APS bound"]
-    columns += ["NAPS gap", "NAPS gap, harder block", "NAPS bound", "Lemma 1", "Mean field", "Lemma 1 favours"]
-    columns += ["Smaller gap in harder block", "Informative"]
+
+    def gap(name: str) -> Callable[[Row], Entry]:
+        return lambda row: Spread(row[name], row[f"{name}_se"])
+
+    columns: dict[str, Any] = {"n": "n", "p_in": "p_in", "p_out": "p_out", "d": "tv"}
+    for method in ("aps", "naps"):
+        name = method.upper()
+        columns |= {f"{name} gap": gap(f"{method}_gap"), f"{name} gap, harder block": gap(f"{method}_gap_hard")}
+        columns[f"{name} bound"] = f"{method}_bound"
+    columns |= {
+        "Lemma 1": "lemma_exact",
+        "Mean field": "lemma_mean_field",
+        "Lemma 1 favours": lambda row: "NAPS" if row["lemma_favours_naps"] else "APS",
+        "Smaller gap in harder block": lambda row: winner(row) or "undecided",
+        "Informative": lambda row: "yes" if informative(row) else "no",
+    }
     ordered = sorted(rows, key=lambda row: (row["n"], row["tv"], row["p_in"], row["p_out"]))
-    lines = [_point(row) for row in ordered]
-    return Table("sbm", "Block model: every point of the grid", columns, lines, for_screen=False)
-
-
-def _point(row: Row) -> list[Entry]:
-    gaps = [Spread(row[name], row[f"{name}_se"]) for name in ("aps_gap", "aps_gap_hard", "naps_gap", "naps_gap_hard")]
-    return [
-        *(row["n"], row["p_in"], row["p_out"], row["tv"]),
-        *(gaps[0], gaps[1], row["aps_bound"], gaps[2], gaps[3], row["naps_bound"]),
-        *(row["lemma_exact"], row["lemma_mean_field"]),
-        "NAPS" if row["lemma_favours_naps"] else "APS",
-        winner(row) or "undecided",
-        "yes" if informative(row) else "no",
-    ]
+    return Table.of("sbm", "Block model: every point of the grid", ordered, columns, for_screen=False)
 
 
 def winner(row: Row) -> str | None:

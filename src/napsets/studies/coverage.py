@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from napsets.advice.theory import expected_homophily, node_homophily
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import FloatArray
 from napsets.datasets import NodeDataset
 from napsets.errors import InvalidInputError
 from napsets.evaluation import judgement
@@ -200,20 +200,17 @@ def _marginal(
     protocol: Protocol, scored: ScoredGraph, cell: CoverageCell, methods: list[str], alphas: list[float]
 ) -> dict[str, FloatArray]:
     """Return each metric of Table 2, and SSCV, in each repetition: arrays (methods, alphas, repetitions)."""
-    drawn = scored.draws(cell.repetitions, cell.evaluated)
-    calibration = np.stack([~scored.mask(nodes) for nodes in drawn])
-    thresholds = protocol.thresholds(scored, Repetitions(drawn, calibration, alphas), methods, cell.hops)
+    nodes = scored.draws(cell.repetitions, cell.evaluated)
+    drawn = Repetitions(nodes, np.stack([~scored.mask(part) for part in nodes]), alphas)
     names = [name for name in METRICS if name != "pccv"]
     shape = (len(methods), len(alphas), cell.repetitions)
     values = {name: np.full(shape, np.nan) for name in (*names, "infinite_rate", "support")}
-    for repetition, (nodes, part) in enumerate(zip(drawn, thresholds, strict=True)):
-        for m, a, sets in _sets(scored, nodes, part, alphas):
-            at = (m, a, repetition)
-            judged = judgement.judge(sets, scored.labels, strata=scored.setup.strata)
-            for name in names:
-                values[name][at] = getattr(judged, name)
-            values["infinite_rate"][at] = judged.infinite / judged.nodes
-            values["support"][at] = np.median(sets.support)
+    for at, sets in _sets(scored, drawn, protocol.thresholds(scored, drawn, methods, cell.hops)):
+        judged = judgement.judge(sets, scored.labels, strata=scored.setup.strata)
+        for name in names:
+            values[name][at] = getattr(judged, name)
+        values["infinite_rate"][at] = judged.infinite / judged.nodes
+        values["support"][at] = np.median(sets.support)
     return values
 
 
@@ -221,26 +218,25 @@ def _partitioned(
     protocol: Protocol, scored: ScoredGraph, cell: CoverageCell, methods: list[str], alphas: list[float]
 ) -> FloatArray:
     """Return PCCV in each repetition: half of the eligible nodes calibrate, the other half is cut into balls."""
-    halves = scored.halves(cell.repetitions)
-    eligible = scored.mask(scored.eligible)
-    calibration = np.stack([eligible & ~scored.mask(half) for half in halves])
-    thresholds = protocol.thresholds(scored, Repetitions(halves, calibration, alphas), methods, cell.hops)
+    halves, eligible = scored.halves(cell.repetitions), scored.mask(scored.eligible)
+    drawn = Repetitions(halves, np.stack([eligible & ~scored.mask(half) for half in halves]), alphas)
+    balls = [protocol.parts(scored, half, repetition) for repetition, half in enumerate(halves)]
     values = np.full((len(methods), len(alphas), cell.repetitions), np.nan)
-    for repetition, (half, part) in enumerate(zip(halves, thresholds, strict=True)):
-        balls = protocol.parts(scored, half, repetition)
-        for m, a, sets in _sets(scored, half, part, alphas):
-            values[m, a, repetition] = pccv(sets, scored.labels, balls)
+    for at, sets in _sets(scored, drawn, protocol.thresholds(scored, drawn, methods, cell.hops)):
+        values[at] = pccv(sets, scored.labels, balls[at[2]])
     return values
 
 
 def _sets(
-    scored: ScoredGraph, nodes: IntArray, thresholds: Thresholds, alphas: list[float]
-) -> Iterator[tuple[int, int, PredictionSets]]:
-    matrix = scored.score_matrix[nodes]
-    for m, a in np.ndindex(thresholds.values.shape[:2]):
-        tau, support, size = thresholds.values[m, a], thresholds.support[m], thresholds.effective_size[m]
-        member = members(matrix, tau)
-        yield m, a, PredictionSets(nodes, member, tau, support, size, alphas[a], num_nodes=scored.graph.num_nodes)
+    scored: ScoredGraph, drawn: Repetitions, thresholds: Sequence[Thresholds]
+) -> Iterator[tuple[tuple[int, int, int], PredictionSets]]:
+    """Yield the sets of each method, alpha and repetition."""
+    for repetition, (nodes, part) in enumerate(zip(drawn.nodes, thresholds, strict=True)):
+        matrix = scored.score_matrix[nodes]
+        for m, a in np.ndindex(part.values.shape[:2]):
+            tau, rest = part.values[m, a], (part.support[m], part.effective_size[m], drawn.alphas[a])
+            sets = PredictionSets(nodes, members(matrix, tau), tau, *rest, num_nodes=scored.graph.num_nodes)
+            yield (m, a, repetition), sets
 
 
 def _median(values: FloatArray) -> float:

@@ -256,8 +256,7 @@ def eligible_nodes(graph: Graph, setup: Setup) -> IntArray:
     return np.flatnonzero(counts.sum(axis=1) >= setup.cutoff)
 
 
-@dataclass(frozen=True, eq=False)
-class Thresholds:
+class Thresholds(NamedTuple):
     """Thresholds of shape (methods, alphas, nodes) and what they rest on, of shape (methods, nodes)."""
 
     values: FloatArray
