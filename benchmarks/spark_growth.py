@@ -39,12 +39,11 @@ import pyarrow.parquet as pq
 
 import napsets as ns
 from napsets.localisers.neighbourhoods import hop_weights
-from napsets.spark.arrow import SparkSettings
-from napsets.spark.batches import Checkpoints, stored_edges
-from napsets.spark.job import Job
+from napsets.spark.join_tasks import SparkSettings
+from napsets.spark.joins import Checkpoints, Job
 from napsets.spark.session import start_session
 from napsets.spark.tables import as_tables
-from napsets.spark.walk import PAIRS_PER_PART, Walker
+from napsets.spark.walk import PAIRS_PER_PART, Walker, stored_edges
 from spark_growth_page import render
 
 CLASSES = 8
@@ -128,7 +127,7 @@ def run_size(spark: Any, edges: int, folder: Path) -> list[dict[str, Any]]:
     tables = as_tables(**read, nodes=targets)
     settings = SparkSettings(hop_weights("uniform", 3), ns.APS(), 0.1, 0, True, tables.class_names)
     checkpoints = Checkpoints(spark, str(folder), "growth")
-    walker, cost = measured(spark, lambda: Job(tables, settings, True, None).walker(checkpoints))
+    walker, cost = measured(spark, lambda: Job(tables, settings, True, None, kept=checkpoints).walker())
     rows = [{"edges": edges, "phase": "prepare", **moments(graph), **cost}]
     print(json.dumps(rows[-1]), file=sys.stderr)
     every = arrays["targets"].size

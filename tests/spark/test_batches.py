@@ -29,8 +29,8 @@ def case() -> Case:
 
 
 def job_of(case: Case, spark: Any, hops: int, **settings: Any) -> Any:
-    from napsets.spark.arrow import SparkSettings
-    from napsets.spark.job import Job
+    from napsets.spark.join_tasks import SparkSettings
+    from napsets.spark.joins import Job
     from napsets.spark.tables import as_tables
 
     tables = as_tables(**case.tables(spark))
@@ -120,9 +120,9 @@ def test_what_was_written_serves_no_other_rows_and_no_other_settings(spark: Any,
         tables = case.tables(spark) | changed.pop("tables", {})
         job = job_of(case, spark, changed.pop("hops", 2))
         settings = replace(job.settings, **changed.pop("settings", {}))
-        return str(replace(job, settings=settings, **changed).fingerprint(contents(tables), None))
+        return str(replace(job, settings=settings, **changed).fingerprint(contents_of(tables), None))
 
-    from napsets.spark.batches import contents
+    from napsets.spark.plans import contents_of
 
     frames = case.tables(spark)
     names = [
@@ -152,14 +152,14 @@ def test_what_was_written_serves_no_other_rows_and_no_other_settings(spark: Any,
 def test_without_a_size_the_batch_comes_from_the_cost_of_a_sample(
     spark: Any, case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from napsets.spark import batches
+    from napsets.spark import joins
 
     degrees, hop = case.graph.degrees, distances(case.graph)
     share = degrees[case.calibration].sum() / degrees.sum()  # of the last hop's edges, those to calibration nodes
     pairs = np.array([degrees[node] + share * degrees[hop[node] == 1].sum() for node in case.nodes])
     cost = pairs.mean() + 2 * pairs.std() / np.sqrt(pairs.size)
-    monkeypatch.setattr(batches, "PAIRS_PER_TASK", 100)
-    expected = batches.batch_count(pairs.size, cost, case.graph.num_edges, 2, None)
+    monkeypatch.setattr(joins, "PAIRS_PER_TASK", 100)
+    expected = joins.batch_count(pairs.size, cost, case.graph.num_edges, 2, None)
     totals: list[int] = []
     ns.spark.predict_sets(
         spark,
@@ -174,7 +174,7 @@ def test_without_a_size_the_batch_comes_from_the_cost_of_a_sample(
 
 def test_a_batch_makes_at_least_as_many_pairs_as_edges_are_stored() -> None:
     pytest.importorskip("pyspark")
-    from napsets.spark.batches import PAIRS_PER_TASK, batch_count
+    from napsets.spark.joins import PAIRS_PER_TASK, batch_count
 
     assert batch_count(10**6, 1000.0, 10, 100, None) == -(-(10**9) // (100 * PAIRS_PER_TASK))
     assert batch_count(10**6, 1000.0, 10**9, 100, None) == 1

@@ -107,7 +107,7 @@ def test_hops_against_the_edges_and_both_ways(spark: Any, tmp_path: Path, direct
 
 
 def test_what_was_written_for_one_direction_is_not_taken_for_another(spark: Any) -> None:
-    from napsets.spark.batches import fingerprint_of
+    from napsets.spark.plans import fingerprint_of
     from napsets.spark.predict import Options, _job
     from napsets.spark.tables import as_tables
 

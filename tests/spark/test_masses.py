@@ -21,12 +21,7 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
 from napsets.randomness import split_seed  # noqa: E402
-from napsets.spark.arrow import SparkSettings, ranks, thresholds  # noqa: E402
-from napsets.spark.masses import (  # noqa: E402
-    AllScores,
-    Split,
-    signed_words,
-)
+from napsets.spark.join_tasks import AllScores, SparkSettings, Split, ranks, thresholds, words  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:`nodes` holds:napsets.NapsetsWarning")
 
@@ -126,7 +121,8 @@ def test_the_reference_part_is_that_of_one_machine(ids: str) -> None:
     for seed in (0, 1, 2**64 - 1):
         size = Exact().reference_size(case.calibration.size)
         reference, _ = data.parts(size, seed)
-        total = sum(int(word) for part in np.array_split(named, 5) for word in signed_words(part))
+        parts = (pa.record_batch({"node": pa.array(part.tolist())}) for part in np.array_split(named, 5))
+        total = sum(word for batch in words(parts) for word in batch.column("word").to_pylist())
         drawn = split_seed(seed, total)
         ordered = sorted(zip(ns.node_uniforms(named, drawn).tolist(), named.tolist(), strict=True))
         split = Split(drawn, *ordered[size - 1], case.calibration.size - size)

@@ -57,8 +57,8 @@ def test_one_walk_serves_every_decay_and_alpha_with_the_same_bits(spark: Any, ho
     case = random_case(4 + hops, directed=directed, edges=150)
     decays = np.stack([hop_weights(d, hops) for d in ("uniform", "hyperbolic", "geometric", [0.3, 0.0, 2.0][:hops])])
     alphas = (0.02, 0.1, 0.3, 0.5)
-    from napsets.spark.arrow import SparkSettings, thresholds
-    from napsets.spark.job import Job
+    from napsets.spark.join_tasks import SparkSettings, thresholds
+    from napsets.spark.joins import Job
     from napsets.spark.tables import as_tables
 
     tables = as_tables(**case.tables(spark))

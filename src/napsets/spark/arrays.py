@@ -23,11 +23,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from napsets.errors import InvalidInputError
-from napsets.spark import arrow, numbering
+from napsets.spark import numbering
 from napsets.spark.mapped import Folder, offsets_of
 from napsets.spark.numbering import NumberedPart, RowsPart
 from napsets.spark.session import literally
-from napsets.spark.tables import Tables, with_kinds
+from napsets.spark.tables import Tables, label_indices, with_kinds
 
 #: Entries of the graph that one task sorts: a few hundred megabytes while it does.
 _ENTRIES_PER_PART = 1 << 24
@@ -115,21 +115,22 @@ class Arrays:
         rows, columns = self.tables.rows, ["node", "probabilities"]
         if not self.ordered:
             return rows.select(*columns)
-        order = self.tables.order
-        return _sorted(rows.toArrow(), order).select(columns) if self.route.here else rows.orderBy(*order)
+        if self.route.here:
+            return rows.coalesce(1).sortWithinPartitions(*self.tables.order).select(*columns).toArrow()
+        return rows.orderBy(*self.tables.order).select(*columns)
 
     def _stray(self, folder: str) -> str:
         return f"{self.store.file(folder)}/stray"
 
     def _strangers(self, folder: str) -> tuple[AnyTable, AnyTable]:
         """Return the edges of which an end has no number, and their ends."""
-        if self.route.here:
+        if self.route.here:  # other machines need not see the folder
             table = pq.read_table(folder)
             ends = [chunk for name in ("source", "target") for chunk in table[name].chunks]
             return table, pa.table({"node": pc.unique(pa.chunked_array(ends))})
         stray = self.spark.read.schema(self.tables.edges.schema).parquet(literally(f"file://{folder}"))
-        nodes = (stray.select(sf.col(name).alias("node")) for name in ("source", "target"))
-        return stray, next(nodes).union(next(nodes)).distinct()
+        source, target = (stray.select(sf.col(name).alias("node")) for name in ("source", "target"))
+        return stray, source.union(target).distinct()
 
     def _through(self, table: AnyTable, work: Callable[..., Any], columns: str) -> list[tuple[Any, ...]]:
         """Let tasks, or this process, do some work on each part of a table; return the rows they give."""
@@ -150,8 +151,6 @@ class Arrays:
 
     def _write_nodes(self, rows: AnyTable, folder: str, but: Folder | None = None) -> dict[str, Any]:
         work = partial(numbering.write_nodes, folder=self.store.file(folder), classes=self._classes, but=but)
-        if isinstance(rows, DataFrame) and but is None:
-            rows = rows.select("node", "probabilities")
         parts = sorted(self._through(rows, work, numbering.PART_COLUMNS))
         ascending = all(part[3] for part in parts)
         ascending &= all(after[4] > before[5] for before, after in pairwise(parts))
@@ -247,11 +246,8 @@ class Arrays:
 
     def _labelled(self, known: int) -> tuple[str, list[int]]:
         """Write the labels as numbers; return where they are."""
-        known_labels, names = self.tables.known, self.tables.class_names
-        rows: AnyTable = (
-            arrow.with_kinds(known_labels.toArrow(), names) if self.route.here else with_kinds(known_labels, names)
-        )
-        indices = partial(arrow.label_indices, names=names, labels_are=self.labels_are)
+        rows, names = with_kinds(self.tables.known, self.tables.class_names), self.tables.class_names
+        indices = partial(label_indices, names=names, labels_are=self.labels_are)
         return self._numbers("labels", "labels", rows, known, indices)
 
     def _targets(self, known: int) -> tuple[str, list[int]] | None:
@@ -271,12 +267,3 @@ class Arrays:
 
         record = self.store.step(step, make)
         return record["folder"], record["parts"]
-
-
-def _sorted(table: pa.Table, order: list[str]) -> pa.Table:
-    """Return a table in the order of some columns; lists, which are paths, are ordered part by part."""
-    keys = {name: table[name] for name in order}
-    for name, column in keys.items():
-        if pa.types.is_list(column.type):
-            keys[name] = pc.binary_join(column.cast(pa.list_(pa.string())), "\0")
-    return table.take(pc.sort_indices(pa.table(keys), [(name, "ascending") for name in order]))

@@ -186,7 +186,7 @@ def predict_files(
                 settings, names, nodes=result.nodes or 0, calibration=known, **_described(chosen, known)
             )
             write_text(spark, f"{written}/{SIDECAR}", json.dumps(about))
-            return result.summary or _summary(spark.read.parquet(literally(written)), len(names))
+            return _summary(spark.read.parquet(literally(written)), len(names))
 
 
 def _described(method: Any, labelled: int) -> dict[str, Any]:

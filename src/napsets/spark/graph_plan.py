@@ -6,6 +6,9 @@ shares, and every worker maps the arrays, which a machine holds once, and runs t
 In a folder that all machines see, every step is marked when it is done, and every share's sets appear whole under their
 name: the same call goes on after a lost executor, a lost driver or a full disk. Where there is no such folder, the
 driver makes the arrays and Spark carries them to its executors.
+
+What tasks do is the code of one machine: `calibrate` calls `Method.fit` on mapped arrays, `predict_share` calls
+`Calibrated.predict`, and holds nothing but mapped arrays and what a search needs while it runs.
 """
 
 from __future__ import annotations
@@ -13,22 +16,34 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
+import warnings
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import SparkFiles
 from pyspark.sql import DataFrame
 
-from napsets.predictions import SetsSummary
-from napsets.spark import shares
+from napsets.checks.arguments import IntArray
+from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.files.writers import CHUNK, ROW_GROUP
+from napsets.graph import Graph
+from napsets.localisers import HopsLocal
+from napsets.methods import CalibrationData
 from napsets.spark.arrays import Arrays, Numbered, is_local
+from napsets.spark.mapped import Folder, drafted, pack, unpack
+from napsets.spark.numbering import node_ids, read_labels, read_targets
 from napsets.spark.plans import GRAPH_PLAN
 from napsets.spark.session import literally, plain_errors
-from napsets.spark.shares import CalibrationResult, CalibrationTask, PredictionTask
-from napsets.spark.tables import Result, sets_columns, with_level
+from napsets.spark.tables import Result, sets_columns, sets_table, with_level
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
@@ -37,6 +52,179 @@ if TYPE_CHECKING:
 _LARGEST_SHARE, _SMALLEST_SHARE = 1 << 18, 1 << 14
 #: Shares per core: the last ones to end leave few cores idle, and progress can be shown.
 _SHARES_PER_CORE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationTask:
+    """What is to be calibrated, on which files."""
+
+    store: Folder
+    method: Any
+    directed: bool
+    known: int  # nodes with probabilities: they come first
+    #: The folder and the parts of the labels, and of the nodes to predict; None stands for all without a label.
+    labels: tuple[str, list[int]]
+    targets: tuple[str, list[int]] | None
+    alpha: float
+    threads: int | None  # None for all cores
+    kernels: str | None  # where compiled kernels are kept, where that is not each machine's own affair
+    prefix: str  # what the files of the calibrated method start with
+
+
+@dataclass(frozen=True)
+class CalibrationResult:
+    """What the calibrating task returns: counts, the level, and the calibrated method without its arrays."""
+
+    state: bytes
+    labelled: int
+    targets: int
+    level: float | None
+    choice: str | None
+
+    def facts(self, size: int) -> dict[str, Any]:
+        """Return what is written down of it, with the number of shares of some size."""
+        shares = -(-self.targets // size) if self.targets else 0
+        return {"shares": shares, "level": self.level, "choice": self.choice, "labelled": self.labelled}
+
+
+@dataclass(frozen=True)
+class PredictionTask:
+    """What the predicting tasks need to know in addition to the calibrated method."""
+
+    store: Folder
+    folder: str  # where the sets go; where Spark carries the arrays, what it calls their folder
+    size: int  # nodes of a share
+    alpha: float
+    class_names: tuple[str, ...]
+    integer_labels: bool
+    threads: int
+    kernels: str | None
+
+
+@contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    """Let everything below use this many threads."""
+    before = os.environ.get("NAPSETS_THREADS")
+    if count is not None:
+        os.environ["NAPSETS_THREADS"] = str(count)
+    try:
+        yield
+    finally:
+        if count is not None:
+            os.environ.pop("NAPSETS_THREADS")
+            if before is not None:
+                os.environ["NAPSETS_THREADS"] = before
+
+
+def calibrate(task: CalibrationTask) -> CalibrationResult:
+    """Calibrate, and leave what comes of it in files that all workers can map."""
+    _use_kernels(task.kernels)
+    store = task.store
+    mapped = {name: store.array(name) for name in ("indptr", "indices", "probabilities", "keys")}
+    graph = Graph._from_rows(mapped["indptr"], mapped["indices"], task.directed)
+    labels = read_labels(store, *task.labels, graph.num_nodes)
+    calibration = np.flatnonzero(labels >= 0)
+    if calibration.size < 2 and getattr(getattr(task.method, "level", None), "keeps_apart", False):
+        raise InvalidInputError("`labels` must hold at least two known labels for an exact level; it holds 1")
+    unlabelled = np.flatnonzero(labels[: task.known] < 0)
+    targets = unlabelled if task.targets is None else read_targets(store, *task.targets)
+    store.save("targets", targets)
+    with _threads(task.threads):
+        data = CalibrationData(graph, mapped["probabilities"], labels, calibration, mapped["keys"])
+        calibrated = task.method.fit(data)
+        if targets.size:  # so that what is worked out once, on first use, goes along
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NapsetsWarning)
+                calibrated.predict(targets[:1], task.alpha)
+        state = pack(calibrated, store, mapped, task.prefix, _laid_out)
+    choice = getattr(calibrated, "choice", None)
+    return CalibrationResult(
+        state,
+        int(calibration.size),
+        int(targets.size),
+        calibrated.level.level(task.alpha) if calibrated.is_exact and calibrated.grouped is None else None,
+        None if choice is None else str(choice),
+    )
+
+
+def _laid_out(part: Any) -> None:
+    """Make what searches read, once for all workers: the graph by number, and its hubs as vectors."""
+    if isinstance(part, HopsLocal) and part.localiser.hops:
+        from napsets.checks.values import check_threads
+
+        layout = part.reference.index.layout
+        layout.renumber(check_threads(None))
+        if part.localiser.hops > 1:
+            _ = layout.hub_rows
+
+
+# -- shares --------------------------------------------------------------------------------------------------------
+
+#: What this process has unpacked, by the bytes that it came from: one at a time.
+_unpacked: dict[bytes, Any] = {}
+
+
+def share_path(task: PredictionTask, share: int) -> str:
+    """Return where the sets of a share are written."""
+    return f"{task.store.file(task.folder)}/part-{share:07d}.parquet"
+
+
+def predict_share(share: int, task: PredictionTask, state: Any) -> None:
+    """Predict the nodes of a share and write their sets, unless that was done before."""
+    path = share_path(task, share)
+    if not os.path.exists(path):
+        _use_kernels(task.kernels)
+        tables = _sets_of_share(share, task, state)
+        first = next(tables)
+        with drafted(path) as draft, pq.ParquetWriter(draft, first.schema, compression="zstd") as writer:
+            for table in chain([first], tables):
+                writer.write_table(table, row_group_size=ROW_GROUP)
+
+
+def predict_carried(batches: Iterator[pa.RecordBatch], task: PredictionTask, state: Any) -> Iterator[pa.RecordBatch]:
+    """Predict the nodes of some shares where Spark has brought the arrays to."""
+    store = Folder(SparkFiles.get(task.folder))
+    here = replace(task, store=store, kernels=store.file("kernels"))
+    _use_kernels(here.kernels)
+    for batch in batches:
+        for share in batch.column(0).to_pylist():
+            for table in _sets_of_share(share, here, state):
+                yield from table.combine_chunks().to_batches()
+
+
+def _sets_of_share(share: int, task: PredictionTask, state: Any) -> Iterator[pa.Table]:
+    """Give the sets of a share, some at a time; those of a share without nodes are one empty table."""
+    calibrated = _calibrated(getattr(state, "value", state), task.store)
+    numbers = np.asarray(task.store.array("targets")[share * task.size : (share + 1) * task.size])
+    for start in range(0, max(1, numbers.size), CHUNK):
+        yield _sets(task, calibrated, numbers[start : start + CHUNK])
+
+
+def _calibrated(data: bytes, store: Folder) -> Any:
+    if data not in _unpacked:
+        _unpacked.clear()
+        _unpacked[data] = unpack(data, store)
+    return _unpacked[data]
+
+
+def _sets(task: PredictionTask, calibrated: Any, nodes: IntArray) -> pa.Table:
+    """Return the sets of some nodes as a table: what `napsets.files.write_prediction` writes."""
+    with warnings.catch_warnings():
+        # That labelled nodes are predicted is said once, by the driver.
+        warnings.filterwarnings("ignore", "`nodes` holds", NapsetsWarning)
+        sets = replace(calibrated.predict(nodes, task.alpha, threads=task.threads), class_names=task.class_names)
+    probabilities, ids = calibrated.score.probabilities, node_ids(task.store, nodes)
+    return sets_table(sets, probabilities, nodes, ids, integer_labels=task.integer_labels)
+
+
+def _use_kernels(folder: str | None) -> None:
+    if folder is not None:
+        from napsets.kernels._jit import keep_in
+
+        keep_in(folder)
+
+
+# -- the driver ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +252,7 @@ class GraphJob:
         # One by one, so that drafts of tasks that were killed are not read.
         paths = [literally(f"file://{file}") for file in files]
         sets = spark.read.schema(schema).parquet(*paths) if paths else spark.createDataFrame([], schema)
-        counts, infinite, unreached = facts["summary"]
-        summary = SetsSummary(np.array(counts, dtype=np.int64), infinite, unreached)
-        return _result(sets, numbered, facts, files, summary)
+        return _result(sets, numbered, facts, files)
 
     # -- in a folder -----------------------------------------------------------------------------------------------
 
@@ -85,38 +271,33 @@ class GraphJob:
         cut = store.step("shares", lambda own: {"size": self._share_size(calibrated.targets)})
         task = self._task(cut["folder"], int(cut["size"]), kernels)
         facts = calibrated.facts(task.size) | {"folder": cut["folder"]}
-        summary = self._predict_all(task, calibrated.state, facts["shares"])
-        facts |= {"summary": [summary.size_counts.tolist(), summary.infinite, summary.unreached]}
+        self._predict_all(task, calibrated.state, facts["shares"])
         store.step("sets", lambda own: facts)
         _remove(store.path, "state-*.npy")
         return facts
 
-    def _predict_all(self, task: PredictionTask, state: bytes, count: int) -> SetsSummary:
-        context, classes = self.arrays.spark.sparkContext, len(task.class_names)
-        summary = SetsSummary(np.zeros(classes + 1, dtype=np.int64), 0, 0)
-        left = []
-        for share in range(count):
-            if os.path.exists(path := shares.share_path(task, share)):
-                summary += shares.summary_of(path, classes)
-            else:
-                left.append(share)
+    def _predict_all(self, task: PredictionTask, state: bytes, count: int) -> None:
+        context = self.arrays.spark.sparkContext
+        left = [share for share in range(count) if not os.path.exists(share_path(task, share))]
         done = count - len(left)
         if done and self.progress is not None:
             self.progress(done, count)
         here = self._here
-        work = partial(shares.predict_share, task=task, state=state if here else context.broadcast(state))
+        work = partial(predict_share, task=task, state=state if here else context.broadcast(state))
         # One share first, where machines have kernels to compile: all others find them compiled.
         width = 1 if task.kernels is not None else _SHARES_PER_CORE * self.arrays.cores
         while left:
             some, left = left[:width], left[width:]
-            summaries = map(work, some) if here else context.parallelize(some, len(some)).map(work).collect()
-            summary = sum(summaries, summary)
+            if here:
+                for share in some:
+                    work(share)
+            else:
+                context.parallelize(some, len(some)).foreach(work)
             done += len(some)
             width = _SHARES_PER_CORE * self.arrays.cores
             if self.progress is not None:
                 self.progress(done, count)
-        shares.forget()
-        return summary
+        _unpacked.clear()  # and with it the files that this process maps
 
     @property
     def _here(self) -> bool:
@@ -142,7 +323,7 @@ class GraphJob:
         facts = calibrated.facts(task.size)
         state = spark.sparkContext.broadcast(calibrated.state)
         numbers = spark.range(0, facts["shares"], 1, max(1, facts["shares"]))
-        work = partial(shares.predict_carried, task=task, state=state)
+        work = partial(predict_carried, task=task, state=state)
         return _result(numbers.mapInArrow(work, sets_columns(self.arrays.tables)), numbered, facts)
 
     # -- both ------------------------------------------------------------------------------------------------------
@@ -155,7 +336,7 @@ class GraphJob:
         task = CalibrationTask(
             arrays.store, self.method, arrays.directed, *numbered, self.alpha, threads, kernels, prefix
         )
-        (result,) = arrays.each(shares.calibrate, [task])
+        (result,) = arrays.each(calibrate, [task])
         return result
 
     def _task(self, folder: str, size: int, kernels: str | None) -> PredictionTask:
@@ -184,16 +365,9 @@ class GraphJob:
         return folder
 
 
-def _result(
-    sets: DataFrame,
-    numbered: Numbered,
-    facts: dict[str, Any],
-    files: tuple[str, ...] = (),
-    summary: SetsSummary | None = None,
-) -> Result:
+def _result(sets: DataFrame, numbered: Numbered, facts: dict[str, Any], files: tuple[str, ...] = ()) -> Result:
     level = facts["level"]
-    sets = with_level(sets, level)
-    return Result(sets, level, GRAPH_PLAN, facts["choice"], files, numbered.known, facts["labelled"], summary)
+    return Result(with_level(sets, level), level, GRAPH_PLAN, facts["choice"], files, numbered.known, facts["labelled"])
 
 
 def _remove(folder: str, pattern: str) -> None:

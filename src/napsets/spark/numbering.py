@@ -18,8 +18,8 @@ from pyspark import TaskContext
 from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError
 from napsets.files.ids import id_keys, id_texts
-from napsets.spark import arrow
 from napsets.spark.mapped import Folder, draft_folder, part_name, read_part, writing_part
+from napsets.spark.tables import checked_probabilities
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -77,7 +77,7 @@ def write_nodes(batches: Batches, folder: str, classes: int, but: Folder | None 
             ascending &= bool((keys[1:] > keys[:-1]).all()) and (not ends or int(keys[0]) > ends[-1])
             ends = [ends[0] if ends else int(keys[0]), int(keys[-1])]
             if "probabilities" in batch.schema.names:
-                p = arrow.checked_probabilities(batch, column, classes, "nodes")
+                p = checked_probabilities(batch, column, classes, "nodes")
                 add(keys=keys, probabilities=p)
             else:
                 add(keys=keys)
@@ -297,3 +297,28 @@ def write_rows(
 
 #: The columns of what it yields.
 COUNT_COLUMNS = "part bigint, rows bigint"
+
+
+def read_labels(store: Folder, folder: str, parts: list[int], nodes: int) -> IntArray:
+    """Return the label of each node, −1 where there is none."""
+    labelled, labels = (_column(store, folder, parts, name) for name in ("nodes", "labels"))
+    if not labelled.size:
+        raise InvalidInputError("`labels` must hold at least one known label; it holds none")
+    counts = np.bincount(labelled, minlength=nodes)
+    if counts.max() > 1:
+        number = int(counts.argmax())
+        node = node_ids(store, np.array([number]))[0].as_py()
+        raise InvalidInputError(f"`labels` must have one row per node; node {node!s} has {counts[number]} rows")
+    all_labels = np.full(nodes, -1, dtype=np.int64)
+    all_labels[labelled] = labels
+    return all_labels
+
+
+def read_targets(store: Folder, folder: str, parts: list[int]) -> IntArray:
+    """Return the nodes to predict, each once, in ascending order."""
+    return np.unique(_column(store, folder, parts, "nodes"))
+
+
+def _column(store: Folder, folder: str, parts: list[int], name: str) -> IntArray:
+    read = (read_part(store.file(folder), part, name, np.int64) for part in parts)
+    return np.concatenate([np.empty(0, dtype=np.int64), *read])

@@ -1,34 +1,45 @@
-"""Which plan suits, the graph on every worker or joins, and which methods joins can run.
+"""Which plan suits, the graph on every worker or joins; which methods joins can run; and a name for a call.
 
 Where the graph and what is known of its nodes fit into the memory of the smallest machine, the first is faster by far.
 Beyond that, joins move what is needed to where it is needed.
+
+The same call after a lost driver finds what was written by the fingerprint of what was asked for, which is the same for
+the same tables and settings in any order of rows. One job reads each table once, and sums it up as the number of its
+rows and the sum of their hashes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 import sys
 import uuid
 from collections import Counter
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from pyspark import SparkFiles
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from napsets.checks.text import percent
 from napsets.errors import InvalidInputError, warn
 from napsets.graph import Direction
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
+from napsets.localisers.neighbourhoods import hop_weights
 from napsets.methods.method import Method
 from napsets.predictions import PredictionIntervals
 from napsets.scores import RowScore, learns, prediction_type
 from napsets.spark.arrays import Route, is_local
 from napsets.spark.numbering import MOST_NODES
+from napsets.spark.tables import named
+from napsets.version import __version__
 
 Plan = Literal["auto", "graph-on-every-worker", "joins"]
 GRAPH_PLAN = "graph-on-every-worker"
@@ -217,6 +228,75 @@ def memory_of_machine() -> int:
 
 def _shown(size: int) -> str:
     return f"{size / 1e9:,.1f} GB" if size >= 1e8 else f"{size / 1e6:,.1f} MB"
+
+
+# -- the content of tables, and a name for a call ------------------------------------------------------------------
+
+#: Bits of a hash that are summed together.
+_PIECE = (1 << 24) - 1
+
+#: A function as a decay is known by what it gives at up to this many hops.
+_HOPS = 64
+
+
+@dataclass(frozen=True)
+class Content:
+    """What is known of a table that was read once: its columns, its rows, and a sum over them."""
+
+    schema: str
+    rows: int
+    totals: tuple[int, ...]
+
+
+def contents_of(tables: Mapping[str, DataFrame | None], *, hashed: bool = True) -> dict[str, Content | None]:
+    """Read some tables once, all in one job; without hashes, only to count their rows."""
+    counted = [_counted(name, table, hashed=hashed) for name, table in tables.items() if table is not None]
+    totals = {name: (int(rows), sums) for name, rows, *sums in reduce(DataFrame.union, counted).collect()}
+    return {
+        name: None if table is None else Content(table.schema.simpleString(), totals[name][0], tuple(totals[name][1]))
+        for name, table in tables.items()
+    }
+
+
+def _counted(name: str, table: DataFrame, *, hashed: bool) -> DataFrame:
+    sums = []
+    if hashed:
+        # Sums, because they do not depend on the order; of a hash in three pieces, because those of 2³⁹ rows do not
+        # overflow, and plain integers are added faster than decimals.
+        row = sf.xxhash64(*(named(column) for column in table.columns))
+        pieces = (sf.shiftrightunsigned(row, shift).bitwiseAND(sf.lit(_PIECE)) for shift in (0, 24, 48))
+        sums = [sf.coalesce(sf.sum(piece), sf.lit(0)) for piece in pieces]
+    return table.agg(sf.count(sf.lit(1)), *sums).select(sf.lit(name), "*")
+
+
+def fingerprint_of(tables: Mapping[str, Content | None], settings: Mapping[str, Any]) -> str:
+    """Return sixteen hexadecimal digits that change with any row, column or setting.
+
+    Objects from outside the package, such as a user's score, get a new fingerprint each time, because their name may
+    not determine all that they depend on.
+    """
+    lines = [__version__]
+    lines += [f"{name}: {_setting(value)}" for name, value in settings.items()]
+    lines += [f"{name}: {table}" for name, table in tables.items()]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def _setting(value: Any) -> str:
+    if value is None or isinstance(value, bool | int | float | str | np.generic):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_setting(item) for item in value)}]"
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        return f"{value.dtype} {value.shape} {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+    if isinstance(value, Hops) and callable(value.decay):
+        if value.hops > _HOPS:
+            return uuid.uuid4().hex
+        weights = hop_weights(value.decay, value.hops)
+        return f"Hops({value.hops}, {_setting(weights)}, {value.pool}, {value.alike}, {value.direction})"
+    if is_dataclass(value) and type(value).__module__.startswith("napsets."):
+        settings = (f"{field.name}={_setting(getattr(value, field.name))}" for field in fields(value))
+        return f"{type(value).__name__}({', '.join(settings)})"
+    return uuid.uuid4().hex
 
 
 # -- methods ---------------------------------------------------------------------------------------------------------

@@ -23,13 +23,23 @@ from napsets.methods.method import Method
 from napsets.methods.method import Settings as MethodSettings
 from napsets.methods.table import make_method
 from napsets.scores import APS
-from napsets.spark import arrow, batches
 from napsets.spark.arrays import Arrays
-from napsets.spark.batches import Checkpoints, Content, fingerprint_of
 from napsets.spark.graph_plan import GraphJob
-from napsets.spark.job import Job
+from napsets.spark.join_tasks import SparkSettings
+from napsets.spark.joins import Checkpoints, Job
 from napsets.spark.mapped import Folder
-from napsets.spark.plans import GRAPH_PLAN, JOINS, Plan, Size, check_method, choose_plan, joins_know
+from napsets.spark.plans import (
+    GRAPH_PLAN,
+    JOINS,
+    Content,
+    Plan,
+    Size,
+    check_method,
+    choose_plan,
+    contents_of,
+    fingerprint_of,
+    joins_know,
+)
 from napsets.spark.session import absolute, claimed, local_path, plain_errors
 from napsets.spark.tables import Result, Tables, as_tables
 
@@ -224,7 +234,7 @@ def predict(spark: SparkSession, inputs: dict[str, DataFrame | None], method: Me
             return job.run(spark)
         checkpoints = Checkpoints(spark, checkpoint_dir, job.fingerprint(contents, size))
         with claimed(spark, checkpoints.path, _ALREADY.format(checkpoints.path)):
-            result = job.run(spark, checkpoints, size, options.progress)
+            result = replace(job, kept=checkpoints, batch_size=size, progress=options.progress).run(spark)
         return replace(result, nodes=rows.nodes, class_names=tables.class_names)
     temporary = choice.route.carried or folder is None
     if temporary:
@@ -252,7 +262,7 @@ def _job(spark: SparkSession, tables: Tables, method: Method, options: Options) 
     if direction == "in":  # hops against the edges are hops along turned ones
         turned = tables.edges.select(sf.col("target").alias("source"), sf.col("source").alias("target"))
         tables = replace(tables, edges=turned)
-    settings = arrow.SparkSettings(
+    settings = SparkSettings(
         weights=np.empty(0) if everyone else hop_weights(localiser.decay, localiser.hops),
         score=method.score,
         alpha=options.alpha,
@@ -288,7 +298,7 @@ def _contents(
         read["probabilities"] = tables.rows
     if not hashed:  # how many labels and nodes there are does not matter
         read = {name: read[name] for name in ("edges", "probabilities")}
-    return batches.contents(read, hashed=hashed)
+    return contents_of(read, hashed=hashed)
 
 
 def _size(contents: dict[str, Content | None], tables: Tables, directed: bool, direction: Direction) -> Size:

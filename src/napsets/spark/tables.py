@@ -1,7 +1,7 @@
 """Checking the DataFrames that come in, and bringing them to one shape; and the shape of what goes out.
 
 Columns and types are checked at once, from the schemas; values are checked by the tasks that read them, so that
-nothing runs before the result is asked for.
+nothing runs before the result is asked for. Both plans check and write by the functions here.
 """
 
 from __future__ import annotations
@@ -10,14 +10,21 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
+from napsets.checks.arguments import check_probabilities
 from napsets.errors import InvalidInputError
 from napsets.files.ids import CANONICAL_INTEGER
-from napsets.predictions import SetsSummary
+from napsets.files.prediction_columns import SETS, with_first_choices
+from napsets.predictions import PredictionSets
 
 #: A whole number with a decimal point, as pandas writes integers that have gaps.
 _WHOLE_NUMBER = r"^(-?(?:0|[1-9][0-9]*))\.0*$"
@@ -235,6 +242,15 @@ def sets_columns(tables: Tables) -> str:
     )
 
 
+def sets_table(
+    sets: PredictionSets, probabilities: npt.NDArray[Any], rows: npt.NDArray[Any], ids: Any, *, integer_labels: bool
+) -> pa.Table:
+    """Return sets as a table with these columns; `rows` are those of the probabilities that the sets are about."""
+    table = sets.to_arrow().set_column(0, "node", ids)
+    table = with_first_choices(table, probabilities, rows, sets.class_names or ())
+    return table.cast(SETS.schema(ids.type, {}, integer_labels=integer_labels).remove_metadata())
+
+
 @dataclass(frozen=True)
 class Result:
     """What a job gives; the sets are a plan."""
@@ -248,7 +264,6 @@ class Result:
     #: How many rows of probabilities and known labels there are, where they were counted on the way.
     nodes: int | None = None
     labelled: int | None = None
-    summary: SetsSummary | None = None  # where the sets are made already
     class_names: tuple[str, ...] = ()
 
 
@@ -266,3 +281,50 @@ def with_kinds(labels: DataFrame, class_names: Sequence[str]) -> DataFrame:
         sf.max(name).alias("names"), sf.max(~name).alias("others"), sf.max(~name & ~number).alias("strange")
     )
     return labels.crossJoin(sf.broadcast(kinds))
+
+
+# -- what tasks check on Arrow batches -----------------------------------------------------------------------------
+
+
+def checked_probabilities(batch: pa.RecordBatch, ids: Any, classes: int, asker: str) -> npt.NDArray[Any]:
+    """Return the probabilities of a batch as a checked matrix; errors name the node."""
+    column = batch.column("probabilities")
+    if column.null_count:
+        node = ids[int(column.is_null().to_numpy(zero_copy_only=False).argmax())]
+        raise InvalidInputError(f"`probabilities` must have a row for each node of `{asker}`; node {node!s} has none")
+    lengths = pc.list_value_length(column).to_numpy(zero_copy_only=False)
+    if (lengths != classes).any():
+        i = int((lengths != classes).argmax())
+        raise InvalidInputError(
+            f"`probabilities` must have {classes} entries in every row; node {ids[i]!s} has {lengths[i]}"
+        )
+    matrix = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, classes)
+    try:
+        return check_probabilities(matrix)
+    except InvalidInputError as error:
+        # A row's number within a batch means nothing to users, so the message names its node.
+        message = re.sub(r"\brow (\d+)", lambda row: f"node {ids[int(row[1])]!s}", str(error))
+        raise InvalidInputError(message) from None
+
+
+def label_indices(batch: pa.RecordBatch, ids: Any, names: tuple[str, ...], labels_are: str) -> npt.NDArray[Any]:
+    """Return class indices: by name where every label of the table is one, by number where none is."""
+    column = batch.column("label")
+    some_names, others, strange = (bool(batch.column(name)[0].as_py()) for name in ("names", "others", "strange"))
+    by_number = labels_are == "indices" or (labels_are == "auto" and others and not some_names)
+    known = [str(y) for y in range(len(names))] if by_number else names
+    index = pc.index_in(column, value_set=pa.array(known, pa.string()))
+    if index.null_count:
+        i = int(index.is_null().to_numpy(zero_copy_only=False).argmax())
+        stray = f"node {ids[i]!s} has {column[i].as_py()!r}"
+        if labels_are == "auto" and some_names and not strange:
+            raise InvalidInputError(
+                f"`labels` must be class names or class numbers, not both; some are names of classes, but {stray}, "
+                f"which can only be a number. Say which with --labels-are names or --labels-are indices (in Python: "
+                f"labels_are=…), or write them the same way."
+            )
+        shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+        kinds = {"names": f"class names ({shown})", "indices": f"class numbers from 0 to {len(names) - 1}"}
+        wanted = kinds.get(labels_are, " or ".join(kinds.values()))
+        raise InvalidInputError(f"`labels` must be {wanted}; {stray}")
+    return index.to_numpy().astype(np.int64)

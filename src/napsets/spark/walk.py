@@ -10,6 +10,7 @@ parts, which different tasks expand. No hub's neighbours times its targets ever 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
@@ -22,6 +23,9 @@ PAIRS_PER_PART = 1 << 24
 
 #: A part is not made smaller than this many neighbours: each costs the walk one row per target.
 _SMALLEST_PART = 64
+
+#: Targets whose cost is measured to estimate that of all.
+_SAMPLE = 400
 
 #: Takes a table and its name; returns the table, perhaps as read from where it was written.
 Keep = Callable[[DataFrame, str], DataFrame]
@@ -36,9 +40,9 @@ class EdgeTables:
     last: DataFrame  # for the last hop, where only calibration nodes matter: entries of (neighbour, score)
 
 
-def place_of(node: Column) -> Column:
+def place_of(*columns: Column) -> Column:
     """Return a number in [0, 1) that belongs to a node: which part it is in, and whether a cap leaves it out."""
-    return sf.shiftrightunsigned(sf.xxhash64(node), 11) * sf.lit(2.0**-53)
+    return sf.shiftrightunsigned(sf.xxhash64(*columns), 11) * sf.lit(2.0**-53)
 
 
 def parts_of(degree: Column, pairs_per_part: int = PAIRS_PER_PART) -> Column:
@@ -196,3 +200,30 @@ class Walker:
         cut = shares.where(sf.col("share") < 1.0)
         self._caps.append(cut.select("target", sf.lit(k).alias("capped_at")))
         return frontier.join(shares, "target")
+
+
+# -- cost ----------------------------------------------------------------------------------------------------------
+
+
+def sampled_cost(walker: Walker, targets: DataFrame, count: int, last_share: float) -> float:
+    """Return how many pairs the walk from a target makes: the mean over a sample, plus two standard errors."""
+    share = min(1.0, _SAMPLE / count) if count else 1.0
+    sample = targets.where(place_of(sf.lit("sample"), targets["node"]) < share)
+    pairs = walker.followed(sample, last_share)
+    row = pairs.agg(sf.sum("edges"), sf.sum(sf.col("edges") * sf.col("edges")), sf.count(sf.lit(1))).first()
+    total, squares, met = (float(value or 0.0) for value in (row or (0.0, 0.0, 0.0)))
+    size = max(met, share * count, 1.0)  # targets without an edge are not in the table, and cost nothing
+    mean = total / size
+    return mean + 2.0 * math.sqrt(max(squares / size - mean**2, 0.0) / size)
+
+
+def stored_edges(walker: Walker) -> tuple[int, float]:
+    """Return the number of stored edges, and the share of them that leads to a calibration node."""
+    stored, known = (
+        int(row[0] or 0) if row else 0
+        for row in (
+            walker.adjacency.degrees.agg(sf.sum("degree")).first(),
+            walker.adjacency.last.agg(sf.sum(sf.size("entries"))).first(),
+        )
+    )
+    return stored, known / max(stored, 1)

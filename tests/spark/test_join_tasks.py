@@ -14,7 +14,7 @@ from napsets.quantile import hop_quantile
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
-from napsets.spark.arrow import SparkSettings, calibration_scores, prediction_sets, thresholds  # noqa: E402
+from napsets.spark.join_tasks import SparkSettings, calibration_scores, prediction_sets, thresholds  # noqa: E402
 
 SETTINGS = SparkSettings(hop_weights("hyperbolic", 3), ns.APS(), 0.2, 1, True, ("a", "b", "c"))
 

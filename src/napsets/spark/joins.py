@@ -1,0 +1,400 @@
+"""The plan with joins: the steps from tables to sets, which run when they are asked for, or batch by batch.
+
+What the tasks must know of all labelled nodes together is found first and sent to them: the scores of all where those
+far away count too, and with an exact level how the labelled nodes are split, and the one rank T̂ that comes of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession, Window
+from pyspark.sql import functions as sf
+
+from napsets.errors import InvalidInputError, warn
+from napsets.levels import Rank, rank_place
+from napsets.randomness import split_seed
+from napsets.spark import join_tasks
+from napsets.spark.join_tasks import AllScores, Split
+from napsets.spark.plans import Content, fingerprint_of
+from napsets.spark.session import file_system, hadoop_path, literally, plain_errors
+from napsets.spark.tables import Result, Tables, sets_columns, with_kinds, with_level
+from napsets.spark.walk import PAIRS_PER_PART, Walker, adjacency, place_of, sampled_cost, stored_edges
+
+if TYPE_CHECKING:
+    from napsets.kernels.threads import Progress
+
+#: Turns targets into a table about them.
+Work = Callable[[DataFrame], DataFrame]
+
+#: Pairs that one task of a batch should make: enough to outweigh its start, little enough to lose.
+PAIRS_PER_TASK = 4_000_000
+
+_THRESHOLDS = "threshold double, support bigint, effective_size double"
+
+
+class Kept:
+    """What a job keeps of its steps: nothing. Each is a plan, which runs when the result is asked for."""
+
+    saved = False
+
+    def write(self, table: DataFrame, name: str) -> DataFrame:
+        """Keep a table; return it as it is read from then on."""
+        return table
+
+    def row(self, name: str, schema: str, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Return a row that was kept before, or make it."""
+        return make()
+
+    def in_batches(
+        self, targets: DataFrame, work: Work, batches: int, name: str, progress: Progress | None = None
+    ) -> DataFrame:
+        """Do some work on all targets."""
+        return work(targets)
+
+
+class Checkpoints(Kept):
+    """A directory of Parquet that belongs to one input and one way of asking.
+
+    A lost executor takes its shuffle files with it, and Spark recomputes what they came from. Here that is never more
+    than the batch under way: the adjacency, the scores and the thresholds of finished batches are in Parquet, in a
+    place that outlives executors: a distributed file system, or a local folder where all runs on one machine. The same
+    fingerprint (see `fingerprint_of`) finds the same tables again, so that a lost driver costs no more.
+    """
+
+    saved = True
+
+    def __init__(self, spark: SparkSession, directory: str, fingerprint: str) -> None:
+        self.spark = spark
+        self.path = f"{directory.rstrip('/')}/napsets-{fingerprint}"
+
+    def write(self, table: DataFrame, name: str) -> DataFrame:
+        """Write a table unless it is there whole, and return it as read from there: its history ends here."""
+        path = f"{self.path}/{name}"
+        if not self._has(name):
+            with plain_errors():
+                table.write.mode("overwrite").parquet(path)
+        return self.spark.read.schema(table.schema).parquet(literally(path))
+
+    def _has(self, name: str) -> bool:
+        """Tell whether a table was written to its end: Spark's own mark stands in its folder then."""
+        mark = hadoop_path(self.spark, f"{self.path}/{name}/_SUCCESS")
+        return bool(file_system(self.spark, mark).exists(mark))
+
+    def row(self, name: str, schema: str, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Return a row that was written before, or make it and write it."""
+        if not self._has(name):
+            self.write(self.spark.createDataFrame([make()], schema).coalesce(1), name)
+        row = self.spark.read.schema(schema).parquet(literally(f"{self.path}/{name}")).first()
+        assert row is not None
+        return tuple(row)
+
+    def in_batches(
+        self, targets: DataFrame, work: Work, batches: int, name: str, progress: Progress | None = None
+    ) -> DataFrame:
+        """Do some work on the targets batch by batch; return all that was written, as one table."""
+        place = sf.floor(place_of(sf.lit("batch"), targets["node"]) * batches).cast("int")
+        paths = []
+        for i in range(batches):
+            done = self.write(work(targets.where(place == i)), f"{name}-{i:05d}")
+            paths.append(literally(f"{self.path}/{name}-{i:05d}"))
+            if progress is not None:
+                progress(i + 1, batches)
+        return self.spark.read.schema(done.schema).parquet(*paths)
+
+
+def batch_count(count: int, cost: float, stored: int, tasks: int, batch_size: int | None) -> int:
+    """Return into how many batches `count` targets are put, of which each makes `cost` pairs.
+
+    A batch shuffles the adjacency whatever its size, so that it should make at least as many pairs as there are
+    stored edges: then the adjacency is not the larger part of what is shuffled.
+    """
+    if batch_size is not None:
+        return max(1, -(-count // batch_size))
+    return max(1, math.ceil(count * cost / max(PAIRS_PER_TASK * tasks, stored)))
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call: the input in one shape, and the steps from it to the sets.
+
+    With `reverse` the edges of the tables are turned ones. `scored` and `everyone` are found on the way: the labelled
+    nodes with their scores, and the scores of all reference nodes, which each worker gets once. Where steps are kept,
+    targets are put into batches, and progress counts those.
+    """
+
+    tables: Tables
+    settings: join_tasks.SparkSettings
+    directed: bool
+    cap: int | None
+    pairs_per_part: int = PAIRS_PER_PART
+    reverse: bool = False
+    scored: DataFrame | None = None
+    everyone: Any = None
+    kept: Kept = field(default_factory=Kept)
+    batch_size: int | None = None
+    progress: Progress | None = None
+
+    def fingerprint(self, contents: Mapping[str, Content | None], batch_size: int | None) -> str:
+        """Name all that the thresholds, and how they are cut into batches, depend on."""
+        tables = {name: table for name, table in contents.items() if name != "edges" or self._walks}
+        settings = {
+            # Thresholds do not depend on how the sets are written.
+            "settings": replace(self.settings, allow_empty=True, integer_labels=False),
+            "directed": self.directed,
+            "reverse": self.reverse,
+            "cap": self.cap,
+            "parts": self.pairs_per_part,
+            "batch size": batch_size,
+        }
+        return fingerprint_of(tables, settings)
+
+    # -- all of it -------------------------------------------------------------------------------------------------
+
+    def run(self, spark: SparkSession) -> Result:
+        """Do what must be done at once, and return a plan of the rest."""
+        if not self._walks and not self._needs_own_row:
+            return Result(self.sets({}))
+        with plain_errors():
+            job = self._fitted(spark)
+            walker = job.walker() if job._walks else None
+            targets, place = job.kept.write(job.tables.nodes, "nodes"), job._rank_place()
+            count = level_batches = batches = 0
+            if job.kept.saved:
+                count = targets.count()
+                batches = job._batches(walker, targets, count, "batches")
+                if place is not None:
+                    level_batches = job._batches(walker, job.apart(), job._held_out, "level-batches")
+            total = level_batches + batches
+            if place is not None:
+                rank = job._rank(walker, place, level_batches, job._progress(0, total))
+                job = replace(job, settings=replace(job.settings, rank=rank))
+        if self.settings.everyone and not self.tables.may_be_labelled:
+            if self.progress is not None:
+                self.progress(total, total)
+            return job._result(job.sets(job.one_threshold(), targets))
+        work = partial(job.thresholds, walker)
+        chosen = job.kept.in_batches(targets, work, batches, "batch", job._progress(level_batches, total))
+        if self.cap is not None and job.kept.saved and walker is not None:
+            _report_caps(chosen, count, self.cap)
+        return job._result(job.sets(chosen, targets))
+
+    def _progress(self, before: int, total: int) -> Progress | None:
+        """Return what is told after each batch, of which some were done before."""
+        tell = self.progress
+        return None if tell is None else lambda done, _: tell(before + done, total)
+
+    @property
+    def _walks(self) -> bool:
+        return not self.settings.everyone and self.settings.weights.size > 0
+
+    @property
+    def _needs_own_row(self) -> bool:
+        """Whether each target needs a row of its own, even if no walk reached it."""
+        return self.settings.far or self.settings.level.keeps_apart
+
+    def _fitted(self, spark: SparkSession) -> Job:
+        """Return the job with what it must know of all labelled nodes together."""
+        job = self
+        if self.settings.level.keeps_apart:
+            job = replace(self, settings=replace(self.settings, split=self._split()))
+        job = replace(job, scored=job._labelled)
+        if self.settings.far:
+            columns = ["score", *["predicted"] * bool(self.settings.alike)]
+            scores = job.reference().select(*columns).toArrow()
+            known = AllScores.of(*(scores.column(name).to_numpy() for name in columns))
+            empty = known.scores.size == 0
+            job = replace(job, everyone=spark.sparkContext.broadcast(known))
+        else:
+            empty = job.kept.saved and job.reference().isEmpty()
+        if empty:
+            raise InvalidInputError("`labels` must hold at least one known label; it holds none")
+        return job
+
+    def _result(self, sets: DataFrame) -> Result:
+        if not self.settings.level.keeps_apart:
+            return Result(sets)
+        level = math.inf if self.settings.rank is None else self.settings.rank.share
+        return Result(with_level(sets, level), level)
+
+    # -- labelled nodes --------------------------------------------------------------------------------------------
+
+    def _split(self) -> Split:
+        """Find out which labelled nodes are the reference part."""
+
+        def make() -> tuple[Any, ...]:
+            labelled = self.tables.labels.select("node")
+            # Decimals, because they do not overflow; the sum has no order.
+            word = sf.col("word").cast("decimal(20, 0)")
+            row = labelled.mapInArrow(join_tasks.words, "word bigint").agg(sf.count(word), sf.sum(word)).first()
+            count, total = (int(value or 0) for value in (row or (0, 0)))
+            if count < 2:
+                raise InvalidInputError(
+                    f"`labels` must hold at least two known labels for an exact level; it holds {count}"
+                )
+            size, seed = self.settings.level.reference_size(count), split_seed(self.settings.seed, total)
+            drawn = labelled.mapInArrow(partial(join_tasks.keys, seed=seed), f"node {self.tables.id_type}, key double")
+            last = _nth(drawn, ["key", "node"], size)
+            return Decimal(seed), last["key"], last["node"], count - size
+
+        schema = f"seed decimal(20, 0), key double, node {self.tables.id_type}, apart bigint"
+        seed, key, node, apart = self.kept.row("split", schema, make)
+        return Split(int(seed), key, node, apart)
+
+    def scores(self) -> DataFrame:
+        """Score the labelled nodes at their labels: ``node``, ``score``, ``predicted``, ``apart``."""
+        labels = with_kinds(self.tables.labels, self.tables.class_names)
+        rows = labels.join(self.tables.probabilities, "node", "left")
+        return rows.mapInArrow(
+            partial(join_tasks.calibration_scores, settings=self.settings),
+            f"node {self.tables.id_type}, score double, predicted int, apart boolean",
+        )
+
+    @property
+    def _labelled(self) -> DataFrame:
+        return self.kept.write(self.scores(), "scores") if self.scored is None else self.scored
+
+    def reference(self) -> DataFrame:
+        """Return the labelled nodes that thresholds are made of."""
+        return self._labelled.where(~sf.col("apart")) if self.settings.level.keeps_apart else self._labelled
+
+    def apart(self) -> DataFrame:
+        """Return the labelled nodes that are held out."""
+        return self._labelled.where("apart")
+
+    @property
+    def _held_out(self) -> int:
+        return 0 if self.settings.split is None else self.settings.split.apart
+
+    def _rank_place(self) -> int | None:
+        """Return which of the ranks of the held-out nodes, from 1, is T̂; None where there are too few."""
+        place = rank_place(self._held_out, self.settings.alpha)
+        return place if place <= self._held_out else None
+
+    def _rank(self, walker: Walker | None, place: int, batches: int, progress: Progress | None) -> Rank:
+        """Return T̂: the one rank that the level needs, and all that comes here of them."""
+
+        def make() -> tuple[Any, ...]:
+            ranks = self.kept.in_batches(self.apart(), partial(self.ranks, walker), batches, "level", progress)
+            return tuple(_nth(ranks, ["share", "score"], place))[:2]
+
+        return Rank(*self.kept.row("rank", "share double, score double", make))
+
+    # -- thresholds ------------------------------------------------------------------------------------------------
+
+    def walker(self) -> Walker:
+        """Make the graph ready to be walked."""
+        hops, scores = int(self.settings.weights.size), self.reference().select("node", "score")
+        how: dict[str, Any] = {"hops": hops, "directed": self.directed, "pairs_per_part": self.pairs_per_part}
+        graph = adjacency(self.tables.edges, scores, **how, keep=self.kept.write)
+        return Walker(graph, hops, self.directed, self.pairs_per_part, self.cap)
+
+    def thresholds(self, walker: Walker | None, targets: DataFrame) -> DataFrame:
+        """Choose the thresholds of the targets: those they met, and where all count, one row per target in any case."""
+        kind = f"node {self.tables.id_type}, {_THRESHOLDS}"
+        work = partial(join_tasks.thresholds, settings=self.settings, everyone=self.everyone)
+        itself = self._targets(targets) if self._needs_own_row else None
+        if walker is None:
+            assert itself is not None
+            return itself.mapInArrow(work, kind)
+        walk = walker.walk(targets)
+        chosen = _together(walk.pairs, itself).mapInArrow(work, kind)
+        if walk.caps is None:
+            return chosen
+        return chosen.join(walk.caps.withColumnRenamed("target", "node"), "node", "full_outer")
+
+    def one_threshold(self) -> dict[str, Any]:
+        """Return the threshold, and what it rests on, that all nodes have which are none of the labelled ones."""
+        unreached = pa.RecordBatch.from_pydict({"target": [0], "hop": [0], "score": pa.array([None], pa.float64())})
+        (threshold,) = join_tasks.thresholds(iter([unreached]), self.settings, self.everyone)
+        (row,) = threshold.drop_columns("node").to_pylist()
+        return row
+
+    def ranks(self, walker: Walker | None, held_out: DataFrame) -> DataFrame:
+        """Rank the held-out nodes among the reference nodes: ``share``, ``score``."""
+        work = partial(join_tasks.ranks, settings=self.settings, everyone=self.everyone)
+        itself = _about(held_out)
+        rows = itself if walker is None else _together(walker.walk(held_out).pairs, itself)
+        return rows.mapInArrow(work, "share double, score double")
+
+    def _targets(self, targets: DataFrame) -> DataFrame:
+        """Return what is to be known of each target itself: its own score among those that count, its prediction."""
+        known = targets.select("node")
+        columns = {"score": sf.lit(None).cast("double"), "predicted": sf.lit(None).cast("int")}
+        if self.tables.may_be_labelled and self.settings.far:
+            known = known.join(self.reference().select("node", "score"), "node", "left")
+            columns["score"] = sf.col("score")
+        if self.settings.alike:
+            known = known.join(self.tables.probabilities, "node", "left")
+            first = sf.array_position("probabilities", sf.array_max("probabilities")) - 1
+            columns["predicted"] = first.cast("int")
+        return _about(known.select("node", *(value.alias(name) for name, value in columns.items())))
+
+    def _batches(self, walker: Walker | None, targets: DataFrame, count: int, name: str) -> int:
+        """Return into how many batches the targets are put.
+
+        Written down too: after a restart the cluster may be another, and batches must stay what they were.
+        """
+
+        def make() -> tuple[int]:
+            if walker is None:
+                return (batch_count(count, 0.0, 0, 1, self.batch_size),)
+            stored, last_share = stored_edges(walker)
+            tasks = int(targets.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+            cost = sampled_cost(walker, targets, count, last_share) if self.batch_size is None else 0.0
+            return (batch_count(count, cost, stored, tasks, self.batch_size),)
+
+        (batches,) = self.kept.row(name, "id bigint", make)
+        return int(batches)
+
+    def sets(self, thresholds: DataFrame | dict[str, Any], targets: DataFrame | None = None) -> DataFrame:
+        """Join thresholds, or the same for all, with probabilities, and make the sets."""
+        nodes = self.tables.nodes if targets is None else targets
+        rows = nodes.join(self.tables.probabilities, "node", "left")
+        extra = ""
+        if isinstance(thresholds, dict):
+            kinds = (part.split() for part in _THRESHOLDS.split(", "))
+            rows = rows.withColumns({name: sf.lit(thresholds.get(name)).cast(kind) for name, kind in kinds})
+        else:
+            rows = rows.join(thresholds, "node", "left")
+            extra = ", capped_at int" if "capped_at" in thresholds.columns else ""
+        return rows.mapInArrow(
+            partial(join_tasks.prediction_sets, settings=self.settings), f"{sets_columns(self.tables)}{extra}"
+        )
+
+
+def _report_caps(table: DataFrame, count: int, cap: int) -> None:
+    """Warn where a cap has cut neighbourhoods, and say how many."""
+    row = table.agg(sf.count("capped_at")).first()
+    cut = int(row[0]) if row else 0
+    if cut:
+        warn(
+            f"`max_neighbourhood` = {cap} has cut the neighbourhoods of {cut} of {count} nodes; the column capped_at "
+            f"says which"
+        )
+
+
+def _about(known: DataFrame) -> DataFrame:
+    """Return what is known of targets themselves as rows of the table of pairs, at hop 0."""
+    return known.select(sf.col("node").alias("target"), sf.lit(0).cast("tinyint").alias("hop"), "score", "predicted")
+
+
+def _together(pairs: DataFrame, itself: DataFrame | None) -> DataFrame:
+    """Bring a target's rows together in one partition: what tasks rely on."""
+    if itself is not None:
+        pairs = pairs.withColumn("predicted", sf.lit(None).cast("int")).unionByName(itself)
+    return pairs.repartition("target").sortWithinPartitions("target")
+
+
+def _nth(table: DataFrame, by: list[str], place: int) -> Row:
+    """Return the row at some place, from 1, in the order of some columns: one task sorts, one row comes here."""
+    number = sf.row_number().over(Window.orderBy(*by))
+    row = table.select(*by).withColumn("place", number).where(sf.col("place") == place).first()
+    assert row is not None
+    return row
