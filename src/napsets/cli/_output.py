@@ -121,7 +121,7 @@ def standard_streams(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             sys.stdout.buffer.flush()
 
 
-#: The exit code of --fail-on warning.
+#: The exit code where --fail-on fires: neither that of an error (1) nor that of wrong use (2).
 WARNED = 3
 #: Width of tables that go to a file or a pipe, which has no width of its own.
 _PIPE_WIDTH = 120

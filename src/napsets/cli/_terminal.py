@@ -63,9 +63,9 @@ def unwinding() -> Iterator[None]:
         _run.unwinding = False
 
 
-def _whole(written: Sequence[Path]) -> str:
+def _whole() -> str:
     """Say what is there now that was not before; what was on its way to standard output is gone with its folder."""
-    written = [path for path in written if path.exists()]
+    written = [path for path in _run.written if path.exists()]
     if not written:
         return "nothing was written"
     if len(written) == 1:
@@ -81,8 +81,8 @@ def _stop(number: int, frame: Any) -> None:
     for other in _NUMBERS:
         signal.signal(other, signal.SIG_IGN)  # once is enough
     try:
-        written = [*_run.written, *(path for path in _run.discard() if path not in _run.written)]
-        text = visible(f"{_run.command}: error: interrupted; {_whole(written)}.") + "\n"
+        _run.written = [*_run.written, *(path for path in _run.discard() if path not in _run.written)]
+        text = visible(f"{_run.command}: error: {_describe(Interrupted())}") + "\n"
         # Past the stream, which may be busy with another line; a progress bar has hidden the cursor.
         start = b"\r\x1b[2K\x1b[?25h" if os.isatty(2) else b""
         os.write(2, start + text.encode(getattr(sys.stderr, "encoding", None) or "utf-8", "backslashreplace"))
@@ -186,12 +186,12 @@ def report_error(error: BaseException, *, debug: bool = False) -> int:
 
 def _describe(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
-        return f"interrupted; {_whole(_run.written)}."
+        return f"interrupted; {_whole()}."
     if isinstance(error, NapsetsError):
         return str(error)
     if isinstance(error, PrintingError):
         reason = (error.strerror or "").lower()
-        return f"cannot write to standard output ({reason}); {_whole(_run.written)}."
+        return f"cannot write to standard output ({reason}); {_whole()}."
     if isinstance(error, OSError) and error.errno is not None:
         return _describe_system(error)
     if isinstance(error, MemoryError):
@@ -209,7 +209,7 @@ def _describe_system(error: OSError) -> str:
     where = f" ({error.filename})" if error.filename else ""
     if error.errno in _FULL:
         return (
-            f"the disk is full or the file too large{where}; {_whole(_run.written)}. Free some space, or write to "
+            f"the disk is full or the file too large{where}; {_whole()}. Free some space, or write to "
             "another place with --output."
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT, errno.EISDIR):

@@ -50,7 +50,7 @@ def calibrate(
         )
         steps.stage(f"writing {output}")
         calibrated.save(output)
-    result = {"output": str(output), "nodes": len(inputs.ids), "calibration": int(inputs.calibration.size)}
-    result |= {"method": options.name}
-    rows = [("nodes", number(len(inputs.ids))), ("calibration nodes", number(int(inputs.calibration.size)))]
+    nodes, calibration = len(inputs.ids), int(inputs.calibration.size)
+    result = {"output": str(output), "nodes": nodes, "calibration": calibration, "method": options.name}
+    rows = [("nodes", number(nodes)), ("calibration nodes", number(calibration))]
     run.result(result, table(f"{output}: {options.name}", ["", ""], rows))

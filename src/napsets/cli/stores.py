@@ -13,7 +13,7 @@ import typer
 
 from napsets.checks.arguments import IntArray
 from napsets.cli._options import Alpha, InputFiles, Only, ReadingOptions, Seed
-from napsets.cli._output import Output, number, percent, table, writable_file
+from napsets.cli._output import WARNED, Output, number, percent, table, writable_file
 from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files import NodeProbabilities, read_edges, read_probabilities
 from napsets.files.ids import NodeIds
@@ -38,8 +38,6 @@ EXAMPLES = [
 StorePath = Annotated[Path, typer.Argument(help="The folder of a living graph.", show_default=False)]
 #: The options on reading files that have a meaning for a store.
 READ = Only("directed", "ids", "labels_are", "skip_unknown", "logits")
-#: The exit code where --fail-on fires: neither that of an error (1) nor that of wrong use (2).
-ALARMED = 3
 
 
 # -- serve -------------------------------------------------------------------------------------------------------------
@@ -268,7 +266,7 @@ def status(
     run: Output,
     store: StorePath,
     fail_on: Annotated[
-        Literal["alarm"] | None, typer.Option(help=f"Exit with code {ALARMED} if an alarm is raised.")
+        Literal["alarm"] | None, typer.Option(help=f"Exit with code {WARNED} if an alarm is raised.")
     ] = None,
     prometheus: Annotated[
         Path | None, typer.Option(help="Also write the figures to a file (.prom) that Prometheus' node exporter reads.")
@@ -296,7 +294,7 @@ def status(
     ringing = [name for name, alarm in figures["judged"]["alarms"].items() if alarm["rang"] is not None]
     if fail_on is not None and ringing:
         run.note(f"alarm: {', '.join(ringing)}")
-        raise typer.Exit(ALARMED)
+        raise typer.Exit(WARNED)
 
 
 def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
