@@ -133,17 +133,19 @@ class FullCalibration:
 
     # -- thresholds ----------------------------------------------------------------------------------------------------
 
-    def _changes(self, slots: IntArray, affected: AffectedEntries) -> tuple[IntArray, FloatArray, FloatArray]:
+    def _changes(
+        self, slots: IntArray, affected: AffectedEntries, candidates: IntArray
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return, for each slot, the scores that its label changes and what each candidate makes of them.
 
         The score of a slot that is itself held out is left out.
         """
-        counts, classes, (starts, entries, *added) = self.counts, self.counts.classes, affected
+        counts, size, (starts, entries, *added) = self.counts, candidates.size, affected
         codes = counts.code[slots].astype(np.int64)
         before = np.repeat(np.where(codes < 0, -codes - 1, -1), np.diff(starts))
-        columns: Any = [np.repeat(column, classes) for column in (np.arange(entries.size), *added, before)]
-        columns.append(np.tile(np.arange(classes), entries.size))
-        changed = self._scores_with(entries, Change(*columns)).reshape(entries.size, classes)
+        columns: Any = [np.repeat(column, size) for column in (np.arange(entries.size), *added, before)]
+        columns.append(np.tile(candidates, entries.size))
+        changed = self._scores_with(entries, Change(*columns)).reshape(entries.size, size)
         own = np.flatnonzero(codes < 0)
         if own.size:
             entries = np.insert(entries, starts[own], counts.entry_of[slots[own]])
@@ -157,24 +159,28 @@ class FullCalibration:
         scores, step = np.empty(change.places.size), max(1, _CHUNK_ENTRIES // self.counts.classes)
         for start in range(0, scores.size, step):
             some = change.part(slice(start, start + step))
-            informed = self.counts.informed(entries[some.places], self._base, self.learned)
-            scores[start : start + step] = informed.scores_with(some._replace(places=np.arange(some.places.size)))
+            if some.places.size < entries.size:
+                informed = self.counts.informed(entries[some.places], self._base, self.learned)
+                some = some._replace(places=np.arange(some.places.size))
+            else:
+                informed = self.counts.informed(entries, self._base, self.learned)
+            scores[start : start + step] = informed.scores_with(some)
         return self._lists.ranked(self.counts.labels(entries[change.places]), scores)
 
-    def _thresholds(self, slots: IntArray, alpha: float, affected: AffectedEntries) -> FloatArray:
-        """Return the threshold of each candidate, shape (slots, classes)."""
+    def _thresholds(self, slots: IntArray, alpha: float, affected: AffectedEntries, candidates: IntArray) -> FloatArray:
+        """Return the threshold of each candidate, shape (slots, candidates)."""
         size, own = self._lists.held_out.size, self.counts.code[slots] < 0
         needed = np.array([rank_place(size - mine, alpha) for mine in (0, 1)])[own.astype(np.int64)]
         few = needed > size - own
         if few.all():
-            return np.full((slots.size, self.counts.classes), np.inf)
+            return np.full((slots.size, candidates.size), np.inf)
         needed = np.minimum(needed, size - own)
-        thresholds = self._by_moves(slots, needed, affected) if slots.size > _FEW else None
+        thresholds = self._by_moves(slots, needed, affected, candidates) if slots.size > _FEW else None
         if thresholds is None:
-            thresholds = np.empty((slots.size, self.counts.classes))
+            thresholds = np.empty((slots.size, candidates.size))
             for start in range(0, slots.size, _CHUNK):
                 some = slice(start, min(start + _CHUNK, slots.size))
-                starts, old, changed = self._changes(slots[some], affected.part(some.start, some.stop))
+                starts, old, changed = self._changes(slots[some], affected.part(some.start, some.stop), candidates)
                 places = needed[some] - 1
                 middle = int(places[0])
                 reach = int(np.diff(starts).max()) + int(np.abs(places - middle).max()) + _MARGIN
@@ -183,13 +189,15 @@ class FullCalibration:
         thresholds[few] = np.inf
         return thresholds
 
-    def _by_moves(self, slots: IntArray, needed: IntArray, affected: AffectedEntries) -> FloatArray | None:
+    def _by_moves(
+        self, slots: IntArray, needed: IntArray, affected: AffectedEntries, candidates: IntArray
+    ) -> FloatArray | None:
         """Return the same as a batch computes it; None if no entry is affected, or for scores of other kinds.
 
         The affected entries are listed already. So the graph given to the kernel has one node between a slot and each
         entry that it affects from two hops away, and this entry is the only judge beside that node.
         """
-        counts, classes, codes = self.counts, self.counts.classes, self.counts.code[slots].astype(np.int64)
+        counts, codes = self.counts, self.counts.code[slots].astype(np.int64)
         own = np.where(codes < 0, counts.entry_of[slots], -1)
         listed = np.concatenate([affected.entries, own[own >= 0]])
         places = np.zeros(counts.entries.size, dtype=np.int64)
@@ -205,7 +213,6 @@ class FullCalibration:
         numbers = np.column_stack([labels, labels if self._mix >= 0.0 else np.zeros_like(labels), order])
         tables, facts = (counts.entries[name][entries] for name in ("tables", "facts"))
         judges = Judges(tables, facts, numbers, np.full(entries.size, -1.0))
-
         from_far, from_near = np.flatnonzero(affected.far), np.flatnonzero(affected.near)
         size = from_far.size
         links = EvidenceLinks(
@@ -220,7 +227,7 @@ class FullCalibration:
         owns = np.full(slots.size, -1)
         owns[own >= 0] = local[affected.entries.size :]
         befores = np.where(codes > 0, REFERENCE_LABEL, np.where(codes < 0, -codes - 1, -1))
-        return search.thresholds(Rows(size + np.arange(slots.size), owns, befores), needed, np.arange(classes), 1)
+        return search.thresholds(Rows(size + np.arange(slots.size), owns, befores), needed, candidates, 1)
 
     # -- results -------------------------------------------------------------------------------------------------------
 
@@ -255,7 +262,7 @@ class FullCalibration:
         for start in range(0, max(slots.size, 1), _MOST):
             some = slots[start : start + _MOST]
             matrix, top, _, affected = self._matrix(some)
-            thresholds = self._thresholds(some, alpha, affected)
+            thresholds = self._thresholds(some, alpha, affected, classes)
             support = size - (self.counts.code[some] < 0).astype(np.int64)
             at = NodeThresholds(
                 alpha, thresholds.min(axis=1), support, support.astype(np.float64), level, self.method.allow_empty,
@@ -278,11 +285,11 @@ class FullCalibration:
         """Return which labels are in the set of one slot without a label.
 
         If a candidate changes at most m scores, its threshold lies between the scores m places before and after the
-        one that is wanted. Thresholds are computed only if a candidate lies in between.
+        one that is wanted. Thresholds are computed only for candidates that lie in between.
         """
         self._refresh()
         matrix, top, _, affected = self._matrix(slot)
-        thresholds: FloatArray = np.full((1, matrix.shape[1]), np.inf)
+        thresholds = np.full(matrix.shape, np.inf)
         size, reach = self._lists.held_out.size, affected.entries.size
         place = rank_place(size, alpha) - 1
         if place < size:
@@ -291,10 +298,10 @@ class FullCalibration:
                 values, below = self._lists.around(place, reach)
                 high = values[place + reach - below]
                 low = values[place - reach - below] if place >= reach else low
-            if ((matrix > low) & (matrix <= high)).any():
-                thresholds = self._thresholds(slot, alpha, affected)
-            else:
-                thresholds[:] = low
+            thresholds[:] = low
+            between = np.flatnonzero((matrix[0] > low) & (matrix[0] <= high))
+            if between.size:
+                thresholds[:, between] = self._thresholds(slot, alpha, affected, between)
         member: BoolArray = members(matrix, thresholds, top_labels=top)[0]
         return member
 
@@ -314,7 +321,7 @@ class FullCalibration:
         for place in range(slots.size):
             slot = slots[place : place + 1]
             (scores,), _, _, affected = self._matrix(slot)
-            _, old, changed = self._changes(slot, affected)
+            _, old, changed = self._changes(slot, affected, np.arange(scores.size))
             below, _ = self._lists.compared(scores)
             # A score that is left out, or put in its place, below a candidate.
             below = below - (old[:, None] < scores).sum(axis=0) + (changed < scores).sum(axis=0)
