@@ -79,7 +79,7 @@ def run(pieces: Iterable[Piece], *, threads: int, total: int, progress: Progress
             progress(reported, total)
 
     first = take()  # what the first piece needs is made before any thread waits for it
-    if threads == 1 or first is None:
+    if threads == 1 or first is None or first[0] >= total:  # one thread is enough for one piece
         work(first, report_progress)
         return
     with ThreadPoolExecutor(threads - 1, thread_name_prefix="napsets") as pool:
