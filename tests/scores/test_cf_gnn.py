@@ -14,7 +14,7 @@ from scipy.special import expit, softmax
 import napsets as ns
 from napsets.methods import load, make_method, save
 from napsets.scores import CFGNN, ByLabel, Diffused, Labelled, training_progress
-from napsets.scores.cf_gnn import _loss, _Network, _normalised, _smooth_quantile
+from napsets.scores.cf_gnn import Network, _loss, _normalised, _smooth_quantile
 from worlds import block_model
 
 torch = pytest.importorskip("torch")
@@ -88,7 +88,7 @@ def test_the_network_is_two_graph_convolutions(monkeypatch, residual, directed):
     dense += np.eye(size)
     scale = 1 / np.sqrt(dense.sum(axis=1))
     dense = scale[:, None] * dense * scale
-    network = _Network(torch, CFGNN(hidden=5, residual=residual), _normalised(graph, np.arange(size)), p)
+    network = Network(torch, CFGNN(hidden=5, residual=residual), _normalised(graph, np.arange(size)), p)
     drawn = [rng.normal(size=tuple(weight.shape)) for weight in network.weights]
     network.weights = [torch.from_numpy(weight) for weight in drawn]
     first, first_bias, second, second_bias = drawn

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import napsets as ns
 from napsets.methods import load, make_method, save
 from napsets.scores import THR, Diffused, Labelled, Similarity, TunedDiffused, similar_nodes
-from napsets.scores import similarity as room
+from napsets.scores import averaged as room
 from worlds import guess
 
 RNG = np.random.default_rng(0)

@@ -25,8 +25,8 @@ from napsets.methods.calibrated import Calibrated
 from napsets.methods.data import CalibrationData, Scored
 from napsets.methods.thresholds import Grouped
 from napsets.scores import APS, SCORES, Informed, learns, make_score, prediction_type
+from napsets.scores.averaged import check_features
 from napsets.scores.base import can_use_held_out
-from napsets.scores.similarity import check_features
 
 Result = TypeVar("Result")
 
@@ -327,4 +327,5 @@ class Settings:
     features: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", check_features("features", self.features))
+        if self.features is not None:
+            object.__setattr__(self, "features", check_features("features", self.features))

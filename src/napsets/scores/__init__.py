@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from napsets.scores.averaged import Diffused, Similarity, TunedDiffused, similar_nodes
 from napsets.scores.base import (
     BOUND,
     SCORES,
@@ -14,15 +15,14 @@ from napsets.scores.base import (
     learns,
     make_score,
     prediction_type,
+    training_progress,
 )
 from napsets.scores.by_label import ByLabel
-from napsets.scores.cf_gnn import CFGNN, training_progress
-from napsets.scores.diffused import Diffused, TunedDiffused
+from napsets.scores.cf_gnn import CFGNN
 from napsets.scores.informed import Informed, informed_probabilities
 from napsets.scores.informed_intervals import InformedIntervals
 from napsets.scores.residuals import CQR, AbsoluteResidual, BoundIntervals, NormalisedResidual
 from napsets.scores.rows import APS, RAPS, SAPS, THR, RankScore, Sharpened, aps_scores
-from napsets.scores.similarity import Similarity, similar_nodes
 
 __all__ = [
     "APS",

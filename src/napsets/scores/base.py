@@ -9,7 +9,9 @@ subclass `RowScore` and write two methods on rows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -298,6 +300,28 @@ class _ForeignLabels(BoundAround):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
+
+
+#: Called with the progress of a score that trains. It is no argument of `bind`, which is an interface that users
+#: implement and that scores around others pass on, and trainings happen deep inside comparisons and recommendations.
+_LISTENER: ContextVar[Callable[[int, int], None] | None] = ContextVar("training_progress", default=None)
+
+
+@contextmanager
+def training_progress(progress: Callable[[int, int], None] | None) -> Iterator[None]:
+    """Tell ``progress(done, total)`` of the epochs of every score that is trained inside."""
+    token = _LISTENER.set(progress)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def report_training(done: int, total: int) -> None:
+    """Say how far a training is, to whoever listens."""
+    progress = _LISTENER.get()
+    if progress is not None:
+        progress(done, total)
 
 
 def can_use_held_out(score: Any) -> bool:

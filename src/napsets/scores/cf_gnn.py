@@ -26,9 +26,8 @@ learned is kept as the corrected probabilities themselves: files have them, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
@@ -48,6 +47,7 @@ from napsets.scores.base import (
     Labelled,
     bind,
     make_score,
+    report_training,
     require_graph,
 )
 from napsets.scores.rows import APS
@@ -64,19 +64,6 @@ _WEIGHT_DECAY = 5e-4
 _LOOK = 5
 #: Nodes × hidden numbers that are computed at a time, once all is learned.
 _ENTRIES = 1 << 21
-
-#: Called with the progress of the training.
-_LISTENER: ContextVar[Callable[[int, int], None] | None] = ContextVar("training_progress", default=None)
-
-
-@contextmanager
-def training_progress(progress: Callable[[int, int], None] | None) -> Iterator[None]:
-    """Tell ``progress(done, total)`` of the epochs of every correction that is trained inside."""
-    token = _LISTENER.set(progress)
-    try:
-        yield
-    finally:
-        _LISTENER.reset(token)
 
 
 @dataclass(frozen=True)
@@ -205,9 +192,9 @@ def _corrected(
     place[order] = np.arange(order.size)
     by_order = np.argsort(place[reference.nodes])
     nodes, labels = reference.nodes[by_order], reference.labels[by_order]
-    network = _Network(torch, score, _normalised(graph, order), outputs[order].astype(np.float64))
+    network = Network(torch, score, _normalised(graph, order), outputs[order].astype(np.float64))
     with _one_thread(torch):
-        correction = _Training(network, place[nodes], labels, u[nodes]).run()
+        correction = Training(network, place[nodes], labels, u[nodes]).run()
         if not correction.epochs:
             return outputs, correction
         corrected = np.empty(outputs.shape)
@@ -227,7 +214,7 @@ def _normalised(graph: Graph, order: IntArray) -> Any:
     return ordered
 
 
-class _Network:
+class Network:
     """Two layers of graph convolution on the probabilities of all nodes; the first sees Â P, which never changes."""
 
     def __init__(self, torch: Any, score: CFGNN, adjacency: Any, probabilities: FloatArray) -> None:
@@ -265,10 +252,10 @@ class _Network:
         return corrected
 
 
-class _Training:
+class Training:
     """Training on the reference nodes: their rows of Â, and the hidden layer of their neighbours alone."""
 
-    def __init__(self, network: _Network, nodes: IntArray, labels: IntArray, u: FloatArray) -> None:
+    def __init__(self, network: Network, nodes: IntArray, labels: IntArray, u: FloatArray) -> None:
         torch = network.torch
         self.network, self.score = network, network.score
         rows = network.adjacency[nodes]
@@ -280,7 +267,7 @@ class _Training:
         order = network.random.permutation(nodes.size)
         count = max(1, round(_VALIDATED * nodes.size))
         self.training = np.sort(order[count:])
-        self.validation = _Validation(self.score, network.outputs[nodes], labels, u, np.sort(order[:count]))
+        self.validation = Validation(self.score, network.outputs[nodes], labels, u, np.sort(order[:count]))
         self.epochs = 0 if nodes.size < _FEWEST else self.score.epochs
 
     def logits(self) -> Any:
@@ -294,7 +281,7 @@ class _Training:
         adam = torch.optim.Adam(weights, lr=self.score.rate, weight_decay=_WEIGHT_DECAY)
         for epoch in range(1, self.epochs + 1):
             self._step(adam)
-            _tell(epoch, self.epochs)
+            report_training(epoch, self.epochs)
             if epoch % _LOOK and epoch != self.epochs:
                 continue
             with torch.no_grad():
@@ -302,7 +289,7 @@ class _Training:
             if size < best:
                 best, best_epoch, kept = size, epoch, [weight.detach().clone() for weight in weights]
             if epoch - best_epoch >= self.score.patience:
-                _tell(self.epochs, self.epochs)
+                report_training(self.epochs, self.epochs)
                 break
         self.network.weights = kept
         return Correction(best_epoch, before, best) if best < before else Correction(0, before, before)
@@ -314,12 +301,6 @@ class _Training:
         adam.zero_grad()
         _loss(torch, self.logits(), self.labels, shuffled[:half], shuffled[half:], self.score).backward()
         adam.step()
-
-
-def _tell(done: int, total: int) -> None:
-    progress = _LISTENER.get()
-    if progress is not None:
-        progress(done, total)
 
 
 def _multiplication(torch: Any, matrix: Any) -> Any:
@@ -356,7 +337,7 @@ def _smooth_quantile(torch: Any, values: Any, alpha: float) -> Any:
     return (1.0 - part) * ascending[below] + part * ascending[min(below + 1, values.numel() - 1)]
 
 
-class _Validation:
+class Validation:
     """How large the sets of the validation nodes would be: what an epoch is judged by."""
 
     def __init__(self, score: CFGNN, probabilities: FloatArray, labels: IntArray, u: FloatArray, rows: IntArray):

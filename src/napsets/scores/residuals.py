@@ -128,7 +128,7 @@ class CQR(IntervalScore):
         return middle
 
 
-class _Residual(IntervalScore):
+class Residual(IntervalScore):
     """S = |y − ŷ| / spread, with ŷ in the first column."""
 
     quantiles: ClassVar[dict[int, float]] = {0: 0.5}
@@ -154,7 +154,7 @@ class _Residual(IntervalScore):
 
 @SCORES.add("absolute")
 @dataclass(frozen=True)
-class AbsoluteResidual(_Residual):
+class AbsoluteResidual(Residual):
     """S = |y − ŷ| (Papadopoulos et al., 2002; Lei et al., 2018): intervals ŷ ± τ, equally wide for equal τ."""
 
     columns: ClassVar[tuple[str, ...]] = ("prediction",)
@@ -163,7 +163,7 @@ class AbsoluteResidual(_Residual):
 
 @SCORES.add("normalised")
 @dataclass(frozen=True)
-class NormalisedResidual(_Residual):
+class NormalisedResidual(Residual):
     """S = |y − ŷ| / σ̂ (Papadopoulos et al., 2008): intervals ŷ ± τσ̂, wider where the model is less certain."""
 
     columns: ClassVar[tuple[str, ...]] = ("prediction", "spread")
