@@ -297,9 +297,8 @@ class Graph:
         direction : {"out", "in", "both"}
             Along the edges (this graph), against them (`reverse`), or `both_ways`; the same in an undirected graph.
         """
-        if direction == "out":
-            return self
-        return self.reverse if check_direction(direction) == "in" else self.both_ways
+        check_direction(direction)
+        return self if direction == "out" else self.reverse if direction == "in" else self.both_ways
 
     def neighbour_sums(self, values: npt.NDArray[Any], *, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return the sum of the neighbours' rows of `values`, shape (nodes, width); the same on any threads."""
