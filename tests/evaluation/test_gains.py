@@ -11,8 +11,9 @@ from scipy.stats import binom
 
 import napsets as ns
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
-from napsets.evaluation.judgement import Interval, endless_change, evenness, gaps_of, paired_sizes, size_change
+from napsets.evaluation.judgement import endless_change, evenness, gaps_of, paired_sizes, size_change
 from napsets.evaluation.results import Comparison
+from napsets.evaluation.verdict_words import Interval
 from worlds import make_numbers, make_ring
 
 

@@ -13,10 +13,10 @@ import pytest
 import napsets as ns
 from napsets.evaluation import verdict
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
-from napsets.evaluation.judgement import Interval, evenness, gaps_of, size_change
+from napsets.evaluation.judgement import evenness, gaps_of, size_change
 from napsets.evaluation.results import Comparison
 from napsets.evaluation.verdict import foresee, judge_methods
-from napsets.evaluation.verdict_words import Verdict
+from napsets.evaluation.verdict_words import Interval, Verdict
 from napsets.levels import Exact, coverage_band
 from napsets.localisers import Everyone
 from napsets.methods import METHODS, Method

@@ -168,13 +168,12 @@ class Verdict:
         if other is None:
             return ""
         size = self.prediction.of_size(other.size)
-        how = "less even" if other.evenness.above else "more even" if other.evenness.below else "not clearly less even"
-        where = "neighbourhood" if self.over == "neighbourhood" else "group by degree"
         even = ""
         if not math.isnan(other.gap) and not math.isnan(self.gap):
-            even = f"; its coverage is {how} ({100 * other.gap:.1f} points off the target per {where}, compared with "
-            even += f"{100 * self.gap:.1f})"
-        change = _ends(other.change, 100.0, " %")
+            how = _how_even(other.evenness, "not clearly less even")
+            even = f"; its coverage is {how} ({100 * other.gap:.1f} points off the target per {self._group}, compared "
+            even += f"with {100 * self.gap:.1f})"
+        change = _ends(other.change)
         return f"{named(other.title)} makes the smallest {self.prediction.noun}s, {size}{change}{even}"
 
     @property
@@ -240,7 +239,7 @@ class Verdict:
     def _beside(self, size: str) -> str:
         """Return a size next to that of the baseline, and by which share it differs."""
         plain = self.prediction.size_text(self.baseline_size)
-        return f"{size}, compared with {plain} for {named(self.baseline)}{_ends(self.change, 100.0, ' %')}"
+        return f"{size}, compared with {plain} for {named(self.baseline)}{_ends(self.change)}"
 
     def _aside(self) -> str:
         """Return what an average size does not say: how many have no finite one."""
@@ -252,16 +251,17 @@ class Verdict:
         plain = percent(self.baseline_infinite or 0.0)
         return f" where both are finite; {share} of them are the {endless}, compared with {plain}"
 
+    @property
+    def _group(self) -> str:
+        return "neighbourhood" if self.over == "neighbourhood" else "group by degree"
+
     def _evenly(self) -> str:
         if not self.groups or math.isnan(self.evenness.value):
             return ""
-        how = "not clearly more or less even"
-        if self.evenness.below or self.evenness.above:
-            how = "more even" if self.evenness.below else "less even"
-        where = "neighbourhood" if self.over == "neighbourhood" else "group by degree"
+        how = _how_even(self.evenness, "not clearly more or less even")
         return (
-            f". Coverage is {how}: {100 * self.gap:.1f} points off the target per {where} on average, compared with "
-            f"{100 * self.baseline_gap:.1f}{_difference(self.evenness)}; chance alone gives "
+            f". Coverage is {how}: {100 * self.gap:.1f} points off the target per {self._group} on average, compared "
+            f"with {100 * self.baseline_gap:.1f}{_difference(self.evenness)}; chance alone gives "
             f"{100 * self.chance:.1f}"
         )
 
@@ -285,7 +285,7 @@ class Verdict:
         plain = self.prediction.size_text(self.baseline_size)
         return (
             f"{start}. Before looking at these nodes, {expected} was expected, compared with {plain} for "
-            f"{named(self.baseline)}{_ends(self.change, 100.0, ' %')}"
+            f"{named(self.baseline)}{_ends(self.change)}"
         )
 
 
@@ -304,11 +304,14 @@ def named(title: str, *, first: bool = False) -> str:
     return f"{split if first else split.lower()} {plain}"
 
 
-def _ends(change: Interval, scale: float, unit: str) -> str:
-    value, low, high = (f"{scale * end:+.1f}".replace("-", "−") for end in (change.value, change.low, change.high))
-    if math.isnan(change.low):
-        return f" ({value}{unit})"
-    return f" ({value}{unit}, 95 % interval {low} to {high}{unit})"
+def _how_even(evenness: Interval, otherwise: str) -> str:
+    return "less even" if evenness.above else "more even" if evenness.below else otherwise
+
+
+def _ends(change: Interval) -> str:
+    """Return a change in percent, with its interval where it has one."""
+    value, low, high = (f"{100 * end:+.1f}".replace("-", "−") for end in (change.value, change.low, change.high))
+    return f" ({value} %)" if math.isnan(change.low) else f" ({value} %, 95 % interval {low} to {high} %)"
 
 
 def _difference(change: Interval) -> str:
