@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -30,14 +32,11 @@ class Own:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            lambda x: x[:, None],
-            r"`score` must give one number .*with Own, `scores` must have 1 dimension; got shape \(",
-        ),
-        (lambda x: x[1:], "`score` must give one number .*; got"),
-        (lambda x: np.where(np.arange(x.size) == 3, np.nan, x), "`score` must give .* must not be NaN; entry 3 is"),
-        (lambda x: ["a"] * x.size, "`score` must give one number .*must hold numbers"),
-        (lambda x: None, "`score` must give one number"),
+        (lambda x: x[:, None], r"`score` must give a number .*; Own.at gave shape \(\d+, 1\)"),
+        (lambda x: x[1:], r"`score` must give a number .*; Own.at gave shape \("),
+        (lambda x: np.where(np.arange(x.size) == 3, np.nan, x), "`score` must give a number .*; Own.at gave NaN"),
+        (lambda x: ["a"] * x.size, "`score` must give a number .*; Own.at gave <U1"),
+        (lambda x: None, "`score` must give a number .*; Own.at gave object"),
     ],
 )
 def test_scores_of_ones_own_are_checked_at_the_labels(change, message):
@@ -62,6 +61,43 @@ def test_scores_of_ones_own_are_checked_at_every_label(change, message):
 def test_scores_of_ones_own_may_be_lists():
     own = Own(at=lambda x: x.tolist(), matrix=lambda x: x.tolist())
     assert np.array_equal(naps(score=own).predict(NODES).member, naps(score="thr").predict(NODES).member)
+
+
+class OwnLocaliser:
+    """Split conformal prediction whose ranks are what a function makes of the right ones."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def fit(self, reference):
+        local = ns.Everyone().fit(reference)
+
+        def ranks(nodes, scores, **options):
+            return self.change(local.ranks(nodes, scores, **options))
+
+        return SimpleNamespace(thresholds=local.thresholds, ranks=ranks)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: np.full(x.size, np.nan), "`ranks` must not be NaN"),
+        (lambda x: x[1:], "`ranks` must have one entry per held-out node"),
+        (lambda x: None, "`ranks` must be an array of numbers"),
+    ],
+)
+@pytest.mark.parametrize("groups", [None, "class"])
+def test_ranks_of_a_localiser_of_ones_own_are_checked(change, message, groups):
+    with pytest.raises(ns.InvalidInputError, match=message):
+        Method("aps", OwnLocaliser(change), Exact(), groups=groups).calibrate(GRAPH, P, Y, CALIBRATION)
+
+
+def test_ranks_of_a_localiser_of_ones_own_may_be_lists():
+    own, everyone = (
+        Method("aps", localiser, Exact()).calibrate(GRAPH, P, Y, CALIBRATION).predict(NODES)
+        for localiser in (OwnLocaliser(lambda x: x.tolist()), ns.Everyone())
+    )
+    assert np.array_equal(own.member, everyone.member)
 
 
 def test_classes_in_place_of_what_they_make_are_refused():

@@ -275,8 +275,9 @@ def _node_ids(ids: ArrayLike | None, size: int) -> npt.NDArray[Any]:
 
 def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, truth: npt.NDArray[Any]) -> FloatArray:
     """Return the scores of nodes at their truth; a score of the user's own may give anything."""
+    scores = bound.at(nodes, truth)
     try:
-        return check_scores("scores", bound.at(nodes, truth), size=nodes.size)
+        return check_scores("scores", scores, size=nodes.size)
     except InvalidInputError as error:
         raise InvalidInputError(
             f"`score` must give one number for each node and label; with {type(score).__name__}, {error}"

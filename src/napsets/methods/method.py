@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from napsets.checks.arguments import ArrayLike, FloatArray
+from napsets.checks.arguments import ArrayLike, FloatArray, check_scores
 from napsets.checks.values import check_flag, check_kind, check_progress, check_seed, shown
 from napsets.errors import InvalidInputError, NotCalibratedError
 from napsets.graph import Direction, check_graph
@@ -250,6 +250,7 @@ class Method(Calibrates[Calibrated]):
         nodes, ranks = scored.level_nodes, np.empty(0)
         if nodes.size:
             ranks = local.ranks(nodes, scored.level_scores, progress=report)
+            ranks = check_scores("ranks", ranks, size=nodes.size, each="held-out node")  # a user's localiser made them
         if report is not None:
             report(1, 1)
         return self.with_ranks(scored, local, ranks)

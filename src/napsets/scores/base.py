@@ -23,7 +23,7 @@ from napsets.checks.arguments import (
     FloatArray,
     IntArray,
     Sealed,
-    as_array,
+    as_column,
     check_known,
     check_probabilities,
     check_scores,
@@ -203,7 +203,7 @@ def score_rows(score: Any, name: Literal["matrix", "at"], rows: npt.NDArray[Any]
     if getattr(type(score), name, None) is getattr(CheckedRows, name):
         unchecked: FloatArray = getattr(score, f"_{name}")(rows, *arguments)
         return unchecked
-    scores = as_array("score", getattr(score, name)(rows, *arguments))
+    scores = as_column("score", getattr(score, name)(rows, *arguments))
     shape = rows.shape if name == "matrix" else rows.shape[:1]
     numbers = scores.dtype.kind in "fiub"
     if scores.shape != shape or not numbers or np.isnan(scores).any():
