@@ -159,7 +159,7 @@ class CalibrationIndex:
 
 @dataclass(frozen=True, eq=False)
 class Reference(Sealed):
-    """Labelled nodes and their scores at their labels, from which thresholds are computed.
+    """Labelled nodes and their scores at their labels, from which thresholds are computed; its arrays become read-only.
 
     Attributes
     ----------
