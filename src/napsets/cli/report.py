@@ -123,6 +123,7 @@ def report(
             training=np.isin(np.arange(y.size), inputs.training),
         )  # fmt: skip
         steps.stage("writing the report")
+        output.resolve().parent.mkdir(parents=True, exist_ok=True)
         path = write_page(
             output,
             compared,
@@ -227,6 +228,7 @@ def demo(
             **methods.settings(), seed=seed, ids=tested.nodes,
         )  # fmt: skip
         steps.stage("writing the report")
+        output.resolve().parent.mkdir(parents=True, exist_ok=True)
         path = write_page(output, compared, class_names=tested.class_names, dataset=DATASET, model=model)
     rows, verdict = compared.rows(), compared.verdict(tested.class_names)
     judged = (

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.format import MAGIC_PREFIX, read_array_header_1_0, read_array_header_2_0
 
 from napsets.checks.arguments import sealed
 from napsets.checks.values import shown
@@ -33,6 +34,8 @@ def npz_header(name: str, path: Path) -> tuple[list[str], bytes | None]:
     """Return the names of the columns, and the settings that napsets keeps in addition to them."""
     with np.load(path, allow_pickle=False) as archive:
         names = list(archive.files)
+        for column in names:
+            _refuse_pickle(name, path, archive, column)
         settings = str(archive["about"]).encode() if "about" in names else None
     if "edge_index" in names:
         if set(_ENDS) & set(names):
@@ -106,17 +109,7 @@ def npz_arrays(name: str, path: Path, columns: Sequence[str]) -> dict[str, npt.N
 
 def npz_array(name: str, path: Path, archive: Any, column: str, *, ndim: int | None = 1) -> npt.NDArray[Any]:
     """Return an array of numbers or text with this many dimensions (None: any), in this machine's byte order."""
-    try:
-        array: npt.NDArray[Any] = archive[column]
-    except ValueError as error:
-        if "Object arrays" not in str(error):
-            raise
-        kind = {"edge_index": "integers", "probabilities": "numbers", "features": "numbers"}.get(column)
-        way = {"integers": '"int64"', "numbers": '"float64"'}.get(kind or "", "str")
-        raise FileFormatError(
-            f"`{name}` must hold {kind or 'numbers or text'} in its array {column}; {path} has Python objects. Write "
-            f"{column}.astype({way}) instead."
-        ) from error
+    array: npt.NDArray[Any] = archive[column]
     if ndim is not None and array.ndim != ndim:
         shape = "one row per node and one column per class or feature" if ndim == 2 else "one dimension"
         raise FileFormatError(f"`{name}` must have {shape} in its array {column}; {path} has shape {array.shape}")
@@ -127,6 +120,24 @@ def npz_array(name: str, path: Path, archive: Any, column: str, *, ndim: int | N
             f"`{name}` must hold numbers or text in its array {column}; {path} has dtype {array.dtype}"
         )
     return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _refuse_pickle(name: str, path: Path, archive: Any, column: str) -> None:
+    """Refuse Python objects in any array, even one that is not used: napsets opens no pickle."""
+    stored = f"{column}.npy" if f"{column}.npy" in archive.zip.namelist() else column
+    with archive.zip.open(stored) as stream:
+        if stream.read(len(MAGIC_PREFIX)) != MAGIC_PREFIX:
+            raise FileFormatError(f"`{name}` must hold NumPy arrays; {column} in {path} is none")
+        version = tuple(stream.read(2))
+        header = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}.get(version)
+        if header is None or not header(stream)[2].hasobject:  # other versions are for names of fields: no objects
+            return
+    kind = {"edge_index": "integers", "probabilities": "numbers", "features": "numbers"}.get(column)
+    way = {"integers": '"int64"', "numbers": '"float64"'}.get(kind or "", "str")
+    raise FileFormatError(
+        f"`{name}` must hold {kind or 'numbers or text'} in its array {column}; {path} has Python objects. Write "
+        f"{column}.astype({way}) instead."
+    )
 
 
 def _edge_index(name: str, path: Path, archive: Any) -> npt.NDArray[Any]:
