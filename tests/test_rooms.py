@@ -13,7 +13,7 @@ ROOT = Path(napsets.__file__).parent
 
 #: The road. What stands left of another never imports it.
 ROOMS = [
-    "errors", "version", "kernels", "checks", "randomness", "edges", "graph", "quantile", "predictions", "scores",
+    "errors", "kernels", "checks", "randomness", "edges", "graph", "quantile", "predictions", "scores",
     "localisers", "levels", "groups", "files", "methods", "evaluation", "advice", "live", "datasets", "gnn", "report",
     "studies", "paper", "spark", "service", "cli", "__main__",
 ]  # fmt: skip
@@ -32,7 +32,8 @@ def imported_rooms(path: Path) -> set[str]:
             rooms |= {room_of(name.name) for name in node.names if name.name.split(".")[0] == "napsets"}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] == "napsets":
             if node.module == "napsets":
-                rooms |= {name.name if name.name in ROOMS else "napsets" for name in node.names}
+                names = {name.name for name in node.names} - {"__version__"}  # which every room may know
+                rooms |= {name if name in ROOMS else "napsets" for name in names}
             else:
                 rooms.add(room_of(node.module))
         elif isinstance(node, ast.ImportFrom):

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from napsets.version import __version__ as __version__
+__version__ = "0.1.0"
 
 
 def _read_stub() -> tuple[dict[str, str], list[str]]:

@@ -34,7 +34,6 @@ from napsets.evaluation.metrics import (
     size_given_coverage,
     sscv,
 )
-from napsets.evaluation.selection import select
 from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
 from napsets.groups import ByClass, ByCommunity, ByDegree, ByGroup, Clustered
@@ -59,6 +58,7 @@ from napsets.localisers.neighbourhoods import hop_weights
 from napsets.localisers.neighbourhoods import neighbourhood_thresholds as neighbourhood_thresholds
 from napsets.localisers.neighbourhoods import split_thresholds as split_thresholds
 from napsets.methods import NAPS, Auto, Calibrated, Choice, Method, RandomisedNAPS, SplitConformal, load, make_method
+from napsets.methods.p_values import select
 from napsets.methods.table import methods
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.quantile import weighted_quantile
@@ -83,7 +83,8 @@ from napsets.scores import (
     informed_probabilities,
     similar_nodes,
 )
-from napsets.version import __version__ as __version__
+
+__version__: str
 
 # Names that only experts call still work but are not listed: they are documented where they live, thresholds without a
 # method in `napsets.localisers.neighbourhoods`, bounds of the coverage gap in `napsets.advice.theory`.

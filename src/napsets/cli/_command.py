@@ -30,13 +30,13 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 from typer.core import TyperGroup
 
+from napsets import __version__
 from napsets.checks.text import visible
 from napsets.cli._options import FILES_PANEL, Only
 from napsets.cli._output import STANDARD, Output, check_standard_output, inputs_of, standard_streams
 from napsets.cli._terminal import at_work, report_error
 from napsets.errors import NapsetsWarning
 from napsets.files.places import discard_drafts, recording
-from napsets.version import __version__
 
 #: The options of each command that are paths; `add_command` enters them.
 PATHS: dict[str, set[str]] = {}

@@ -25,13 +25,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from napsets import __version__
 from napsets.errors import InvalidInputError, NapsetsWarning, arrow
 from napsets.files.inputs import Inputs
 from napsets.files.places import check_output, replacing
 from napsets.files.prediction_columns import COLUMNS_OF
 from napsets.files.reading import PLAIN, Reading
 from napsets.predictions import Summary
-from napsets.version import __version__
 
 #: Rows of a Parquet row group.
 ROW_GROUP = 1 << 16

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from napsets import __version__
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray
 from napsets.checks.text import percent
 from napsets.errors import InvalidInputError
@@ -26,7 +27,6 @@ from napsets.localisers import Everyone, HopsLocal
 from napsets.methods import methods
 from napsets.report.chart_parts import Row, Table
 from napsets.report.summary import Headline, Vocabulary
-from napsets.version import __version__
 
 if TYPE_CHECKING:
     from napsets.report.explorer import Explorer

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from napsets import __version__
 from napsets.checks.arguments import BoolArray, IntArray
 from napsets.checks.text import visible
 from napsets.errors import FileFormatError, InvalidInputError
@@ -26,7 +27,6 @@ from napsets.localisers.neighbourhoods import hop_weights
 from napsets.methods import Method
 from napsets.randomness import UInt64Array, hash_ids
 from napsets.scores.base import score_name
-from napsets.version import __version__
 
 
 def packed(array: npt.NDArray[Any]) -> dict[str, Any]:

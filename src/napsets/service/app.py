@@ -9,13 +9,13 @@ from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Annotated, Any
 
+from napsets import __version__
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError, MissingDependencyError, NapsetsError
 from napsets.live.live import Live
 from napsets.service import bodies
 from napsets.service.guard import Guard, Limits, RefusedError, Requests, prometheus_text, read_body
 from napsets.service.owner import Owner, Thread
-from napsets.version import __version__
 
 try:
     from fastapi import FastAPI, Header, Path, Query, Request, Response

@@ -27,6 +27,7 @@ from pyspark import SparkFiles
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from napsets import __version__
 from napsets.checks.text import percent
 from napsets.errors import InvalidInputError, warn
 from napsets.graph import Direction
@@ -39,7 +40,6 @@ from napsets.scores import RowScore, learns, prediction_type
 from napsets.spark.arrays import Route, is_local
 from napsets.spark.numbering import MOST_NODES
 from napsets.spark.tables import named
-from napsets.version import __version__
 
 Plan = Literal["auto", "graph-on-every-worker", "joins"]
 GRAPH_PLAN = "graph-on-every-worker"
