@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from napsets import datasets, gnn
-from napsets.files.places import replacing
+from napsets.files.paths import replacing
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.json"
 PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"

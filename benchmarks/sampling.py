@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from napsets.datasets import dcsbm_graph
-from napsets.files.places import replacing
+from napsets.files.paths import replacing
 from napsets.graph import Graph
 from napsets.kernels.sampling import neighbours, shadow
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from napsets.errors import NapsetsWarning
-from napsets.files.places import replacing
+from napsets.files.paths import replacing
 from napsets.levels import Full, Nominal
 from napsets.localisers import Everyone
 from napsets.methods import CalibrationData, Method

@@ -40,7 +40,7 @@ import pyarrow.parquet as pq
 import napsets as ns
 from napsets.localisers.neighbourhoods import hop_weights
 from napsets.spark.join_tasks import SparkSettings
-from napsets.spark.joins import Checkpoints, Job
+from napsets.spark.joins import Checkpoints, JoinsJob
 from napsets.spark.session import start_session
 from napsets.spark.tables import as_tables
 from napsets.spark.walk import PAIRS_PER_PART, Walker, stored_edges
@@ -127,7 +127,7 @@ def run_size(spark: Any, edges: int, folder: Path) -> list[dict[str, Any]]:
     tables = as_tables(**read, nodes=targets)
     settings = SparkSettings(hop_weights("uniform", 3), ns.APS(), 0.1, 0, True, tables.class_names)
     checkpoints = Checkpoints(spark, str(folder), "growth")
-    walker, cost = measured(spark, lambda: Job(tables, settings, True, None, kept=checkpoints).walker())
+    walker, cost = measured(spark, lambda: JoinsJob(tables, settings, True, None, kept=checkpoints).walker())
     rows = [{"edges": edges, "phase": "prepare", **moments(graph), **cost}]
     print(json.dumps(rows[-1]), file=sys.stderr)
     every = arrays["targets"].size
@@ -153,7 +153,7 @@ def run_depth(
     nodes = arrays["targets"][:count]
     frame = spark.createDataFrame(pa.table({"node": nodes}))
     deep = Walker(walker.adjacency, hops, True, PAIRS_PER_PART)
-    job = Job(tables, replace(settings, weights=hop_weights("uniform", hops)), True, None)
+    job = JoinsJob(tables, replace(settings, weights=hop_weights("uniform", hops)), True, None)
     chosen, cost = measured(
         spark, lambda: checkpoints.write(job.thresholds(deep, frame), f"hops-{hops}-{count}-{time.time_ns()}")
     )

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from napsets.files.places import replacing
+from napsets.files.paths import replacing
 
 RESULTS = Path(__file__).parent / "results" / "training.json"
 PAPER_MODELS = ("graphsage-mean", "graphsage-max", "shadow-sage", "shadow-gcn")

@@ -103,9 +103,9 @@ def _measured_rows(name: str, share: float) -> list[list[str]]:
 def _standings() -> dict[float, list[Any]]:
     """Return the standings of the methods over all graphs, for each share of labels."""
     from napsets.studies import RowStore
-    from napsets.studies.standings import overall, standings
+    from napsets.studies.standings import make_standings, overall
 
-    rows = standings(RowStore(ROOT / "results").rows("leaderboard"))
+    rows = make_standings(RowStore(ROOT / "results").rows("leaderboard"))
     return {
         share: overall([row for row in rows if row.share == share]) for share in sorted({row.share for row in rows})
     }

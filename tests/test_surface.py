@@ -66,10 +66,10 @@ def test_the_exported_names_are_these_and_no_others():
 
 
 def test_every_name_of_the_stub_comes_when_it_is_used():
-    assert set(ns._PLACES) == {*ns.__all__, *EXPERTS}
-    for name in ns._PLACES:
+    assert set(ns._MODULES) == {*ns.__all__, *EXPERTS}
+    for name in ns._MODULES:
         assert getattr(ns, name) is vars(ns)[name]
-    assert set(ns._PLACES) <= set(dir(ns))
+    assert set(ns._MODULES) <= set(dir(ns))
     with pytest.raises(AttributeError, match="module 'napsets' has no attribute 'confidence'"):
         _ = ns.confidence
 

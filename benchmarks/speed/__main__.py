@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.speed.render import write_results
 from benchmarks.speed.runner import Bench
 from benchmarks.speed.sections import SECTIONS, Effort
-from napsets.files.places import replacing
+from napsets.files.paths import replacing
 
 RESULTS = Path(__file__).parents[1] / "results"
 

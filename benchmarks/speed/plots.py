@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.speed.summary import grouped
-from napsets.files.places import replacing
+from napsets.files.paths import replacing
 
 NAMES = {
     "floor": "bare traversal in C",

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.speed import plots
 from benchmarks.speed.summary import Group, Spread, grouped, per_round, quotient
-from napsets.files.places import replacing
+from napsets.files.paths import replacing
 
 _PACE = ["bare traversal", "napsets", "ns per touched edge", "ratio", "CPU ratio"]
 _INTRODUCTION = """# Speed

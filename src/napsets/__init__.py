@@ -20,25 +20,25 @@ __version__ = "0.1.0"
 def _read_stub() -> tuple[dict[str, str], list[str]]:
     """Return where each public name of ``__init__.pyi`` comes from, and the names of its ``__all__``."""
     *imports, listed = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body[1:]
-    places = {
+    modules = {
         alias.name: str(node.module) for node in imports if isinstance(node, ast.ImportFrom) for alias in node.names
     }
-    return places, ast.literal_eval(listed.value)  # type: ignore[attr-defined]
+    return modules, ast.literal_eval(listed.value)  # type: ignore[attr-defined]
 
 
-_PLACES, __all__ = _read_stub()
+_MODULES, __all__ = _read_stub()
 
 
 def __getattr__(name: str) -> Any:
-    place = _PLACES.get(name)
-    if place is None:
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module 'napsets' has no attribute {name!r}")
     # A package of that name is the value itself, `methods` among them: importing it binds the name in any order.
-    is_package = place == "napsets" or f"{place}.".startswith(f"napsets.{name}.")
-    value = import_module(f"napsets.{name}") if is_package else getattr(import_module(place), name)
+    is_package = module == "napsets" or f"{module}.".startswith(f"napsets.{name}.")
+    value = import_module(f"napsets.{name}") if is_package else getattr(import_module(module), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES})
+    return sorted({*globals(), *_MODULES})

@@ -140,9 +140,9 @@ def test_demo_can_be_stopped_while_it_trains(tmp_path, number, after):
 AT = """
 import os, signal, sys
 from pathlib import Path
-import napsets.files.places as places
+import napsets.files.paths as places
 from napsets.cli._terminal import at_work, listen
-from napsets.files.places import discard_drafts
+from napsets.files.paths import discard_drafts
 moment, target = sys.argv[1], Path(sys.argv[2])
 
 def stop():

@@ -10,11 +10,11 @@ import time
 
 import pytest
 
-from napsets.files.places import STALE, draft_mark, is_abandoned, replacing
+from napsets.files.paths import STALE, draft_mark, is_abandoned, replacing
 
 KILLED = """
 import os, signal, sys
-from napsets.files.places import replacing
+from napsets.files.paths import replacing
 with replacing(sys.argv[1]) as draft:
     draft.write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)

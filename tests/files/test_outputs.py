@@ -7,7 +7,7 @@ import os
 import pytest
 
 from napsets.errors import InvalidInputError
-from napsets.files.places import check_apart, check_output, note_written, recording, replacing
+from napsets.files.paths import check_apart, check_output, note_written, recording, replacing
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel
     masks = np.zeros((1, 8), np.uint64)
     masks[0, 0] = 0b111
     thresholds, counts = np.empty((3, 1, 1)), np.empty((3, 2), np.int64)
-    rows = seen_by_kernels(shallow.Rows(starts, stops, stops, far_columns, None))
+    rows = seen_by_kernels(shallow.NumberedRows(starts, stops, stops, far_columns, None))
     hubs = (seen_by_kernels(HubRows(stops, stops, NO_VECTORS)),) if kernel == "dense_search" else ()
     pairs = seen_by_kernels(Pairs(np.arange(4), np.zeros(3, np.int64), masks))
     scores, rules = np.array([0.1, 0.2, 0.3]), np.zeros(1, np.int8)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from napsets.kernels import following
-from napsets.kernels.growing import AHEAD, OrderedPairs, Rows, Walk, walk_hops
+from napsets.kernels.growing import AHEAD, GrowingRows, OrderedPairs, Walk, walk_hops
 from oracles import adjacency_sets, hops_from, pooled_threshold, rows_of
 from strategies import cases, tied_scores
 
@@ -24,7 +24,7 @@ def rows_and_walk(neighbours, hops):
     indptr, indices = (np.array(part) for part in rows_of(neighbours))
     size, none = len(neighbours), np.zeros(1, dtype=np.int64)
     walk = Walk(np.zeros(size, np.int64), none, np.empty(size, np.int64), np.empty(hops + 1, np.int64))
-    return Rows(indptr[:-1].copy(), np.diff(indptr), indices.astype(np.int32)), walk
+    return GrowingRows(indptr[:-1].copy(), np.diff(indptr), indices.astype(np.int32)), walk
 
 
 @given(st.integers(1, 3 * AHEAD), st.integers(0, 3), st.integers(0, 2**32))
@@ -60,7 +60,7 @@ def test_thresholds_are_those_of_masses_added_up_score_by_score(case, pool, alik
     same.fill(groups[known].astype(float), known_scores)
     weights = np.array(case.weights, dtype=float)
     rules = np.arange(3)
-    question = following.Question(weights, pool, alike, np.full(3, level), rules, 1e-9)
+    question = following.ThresholdQuery(weights, pool, alike, np.full(3, level), rules, 1e-9)
     reference = following.Known(member, scores, groups, everyone.blocks, same.blocks, known.size)
     values, near = np.empty((size, 3)), np.empty((size, hops), np.int64)
     following.find_thresholds(np.arange(size), rows, reference, walk, question, values, near)

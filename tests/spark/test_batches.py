@@ -30,12 +30,12 @@ def case() -> Case:
 
 def job_of(case: Case, spark: Any, hops: int, **settings: Any) -> Any:
     from napsets.spark.join_tasks import SparkSettings
-    from napsets.spark.joins import Job
+    from napsets.spark.joins import JoinsJob
     from napsets.spark.tables import as_tables
 
     tables = as_tables(**case.tables(spark))
     chosen = SparkSettings(hop_weights("uniform", hops), ns.APS(), 0.2, 0, True, tables.class_names)
-    return Job(tables, chosen, case.directed, None, **settings)
+    return JoinsJob(tables, chosen, case.directed, None, **settings)
 
 
 def distances(graph: ns.Graph) -> np.ndarray:

@@ -208,14 +208,14 @@ def test_addresses_are_kept_apart_too(path: str, message: str) -> None:
 
 def dead_mark() -> str:
     """The mark of a process that is gone."""
-    code = "from napsets.files.places import draft_mark; print(draft_mark())"
+    code = "from napsets.files.paths import draft_mark; print(draft_mark())"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_what_killed_runs_left_is_removed_and_what_living_ones_write_is_not(
     spark: Any, world: World, tmp_path: Path
 ) -> None:
-    from napsets.files.places import draft_mark
+    from napsets.files.paths import draft_mark
 
     output, dead, alive = tmp_path / "sets.parquet", dead_mark(), draft_mark()
     left = [f".sets.parquet.{dead}", f".sets.parquet.work/.claim.{dead}", f".sets.parquet.work/napsets-{'0' * 16}"]
@@ -229,7 +229,7 @@ def test_what_killed_runs_left_is_removed_and_what_living_ones_write_is_not(
 def test_where_another_job_is_writing_this_one_ends_and_leaves_its_work_alone(
     spark: Any, world: World, tmp_path: Path
 ) -> None:
-    from napsets.files.places import draft_mark
+    from napsets.files.paths import draft_mark
 
     work = tmp_path / ".sets.parquet.work"
     (work / f".claim.{draft_mark()}").mkdir(parents=True)

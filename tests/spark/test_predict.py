@@ -58,12 +58,12 @@ def test_one_walk_serves_every_decay_and_alpha_with_the_same_bits(spark: Any, ho
     decays = np.stack([hop_weights(d, hops) for d in ("uniform", "hyperbolic", "geometric", [0.3, 0.0, 2.0][:hops])])
     alphas = (0.02, 0.1, 0.3, 0.5)
     from napsets.spark.join_tasks import SparkSettings, thresholds
-    from napsets.spark.joins import Job
+    from napsets.spark.joins import JoinsJob
     from napsets.spark.tables import as_tables
 
     tables = as_tables(**case.tables(spark))
     settings = SparkSettings(decays[0], ns.APS(), 0.1, 3, True, tables.class_names)
-    met = Job(tables, settings, directed, None).walker().walk(tables.nodes).pairs.toArrow().sort_by("target")
+    met = JoinsJob(tables, settings, directed, None).walker().walk(tables.nodes).pairs.toArrow().sort_by("target")
     scores = ns.APS().at(
         case.probabilities[case.calibration],
         case.labels[case.calibration],

@@ -14,7 +14,7 @@ from napsets.studies import FULL, STUDIES, BlockCell, CoverageCell, DatasetCell,
 from napsets.studies.laboratory import cell_kinds
 from napsets.studies.leaderboard import LeaderboardCell
 from napsets.studies.sets import SetsCell, goals
-from napsets.studies.standings import standings
+from napsets.studies.standings import make_standings
 
 ROOT = Path(__file__).parents[2]
 #: The model whose predictions are committed.
@@ -106,7 +106,7 @@ def test_the_sets_study_is_whole_and_needs_no_training(laboratory):
     assert {cell.key for cell in cells} == {row["key"] for row in laboratory.store.rows("sets")}
     for cell in {(cell.dataset, cell.model): cell for cell in cells}.values():
         assert cell.shipped_predictions() is not None or laboratory.predictor.path(cell).exists()
-    reached = goals(standings(laboratory.store.rows("sets"), by_model=True), study.full.models)
+    reached = goals(make_standings(laboratory.store.rows("sets"), by_model=True), study.full.models)
     assert [goal.met for goal in reached] == [True] * 8
 
 

@@ -14,7 +14,7 @@ from napsets.cli.reproduce import reproduce
 from napsets.studies import STUDIES, RowStore
 from napsets.studies.draws import KINDS
 from napsets.studies.sets import SetsCell, compare_with_split, coverage_tests
-from napsets.studies.standings import standings
+from napsets.studies.standings import make_standings
 
 STUDY = STUDIES["sets"]
 
@@ -43,9 +43,9 @@ def rows():
 
 
 def test_averages_are_over_repetitions_and_ratios_over_graphs(rows):
-    places = standings(rows, by_model=True)
-    sizes, gaps, gaps_by_kind = compare_with_split(places, 0.3, ["gcn"])["auto"]
-    by_place = {(place.dataset, place.model, place.share, place.method): place for place in places}
+    standings = make_standings(rows, by_model=True)
+    sizes, gaps, gaps_by_kind = compare_with_split(standings, 0.3, ["gcn"])["auto"]
+    by_place = {(place.dataset, place.model, place.share, place.method): place for place in standings}
     assert by_place["dblp", "gcn", 0.3, "auto"].size == pytest.approx(1.5)
     assert (sizes.arithmetic, sizes.worst, sizes.worst_on) == (0.75, 1.0, "minesweeper, gcn")
     assert sizes.ratio.mean == pytest.approx(np.sqrt(0.5))

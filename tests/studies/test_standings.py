@@ -11,7 +11,7 @@ from napsets.errors import FileFormatError
 from napsets.studies import STUDIES, RowStore
 from napsets.studies.draws import KINDS
 from napsets.studies.leaderboard import LeaderboardCell, findings
-from napsets.studies.standings import front, overall, standings
+from napsets.studies.standings import front, make_standings, overall
 from napsets.studies.tables import MeanInterval, Page, interval, write_page
 
 STUDY = STUDIES["leaderboard"]
@@ -47,7 +47,7 @@ def test_sizes_and_gaps_are_means_over_models_seeds_and_draws():
         for step, model in enumerate(("gcn", "mlp"))
         for seed in (0, 1)
     ]
-    auto, split = (of(standings(rows), name) for name in ("auto", "split"))
+    auto, split = (of(make_standings(rows), name) for name in ("auto", "split"))
     assert auto.draws == 4
     assert auto.size == pytest.approx(np.mean([1, 2, 3, 4]))
     assert auto.ratio == pytest.approx(2.5 / 3.5)
@@ -62,21 +62,21 @@ def test_sizes_and_gaps_are_means_over_models_seeds_and_draws():
 def test_a_method_with_fewer_draws_is_compared_on_those_that_it_has():
     rows = [row("split", size, gap, model=model) for model, size, gap in (("gcn", 2.0, 0.01), ("mlp", 6.0, 0.05))]
     rows.append(row("auto", 1.0, 0.02, model="gcn"))
-    auto = of(standings(rows), "auto")
+    auto = of(make_standings(rows), "auto")
     assert (auto.draws, auto.ratio) == (1, 0.5)
     assert auto.size == pytest.approx(0.5 * 4.0)
     assert auto.gap == pytest.approx(0.03 + 0.01)
 
 
 def test_kinds_of_groups_that_there_are_not_do_not_count():
-    (only,) = standings([row("split", 1.5, 0.04, graph="minesweeper")])
+    (only,) = make_standings([row("split", 1.5, 0.04, graph="minesweeper")])
     assert math.isnan(only.excess["neighbourhood"])
     assert only.gap == pytest.approx(0.04)
 
 
 def test_without_the_baseline_on_the_same_draw_nothing_is_said():
-    assert standings([row("auto", 1.0, 0.0)]) == []
-    assert standings([row("split", 1.0, 0.0, seed=1), row("auto", 1.0, 0.0, seed=0)])[0].method == "split"
+    assert make_standings([row("auto", 1.0, 0.0)]) == []
+    assert make_standings([row("split", 1.0, 0.0, seed=1), row("auto", 1.0, 0.0, seed=0)])[0].method == "split"
 
 
 def test_the_front_holds_those_that_cover_and_that_none_beats():
@@ -88,17 +88,17 @@ def test_the_front_holds_those_that_cover_and_that_none_beats():
         row("naps-h", 3.0, 0.02),
         row("daps", 0.5, 0.0, coverage=0.8),
     ]
-    summaries = standings(rows)
+    summaries = make_standings(rows)
     assert [one.method for one in front(summaries)] == ["auto-small", "auto", "naps"]
     assert not of(summaries, "daps").covers
     # Three standard errors below 0.9 and no more is not due to chance that could be called clear.
     error = of(summaries, "split").coverage_error
-    assert standings([row("split", 2.0, 0.0, coverage=0.9 - 2.9 * error)])[0].covers
-    assert not standings([row("split", 2.0, 0.0, coverage=0.9 - 3.1 * error)])[0].covers
+    assert make_standings([row("split", 2.0, 0.0, coverage=0.9 - 2.9 * error)])[0].covers
+    assert not make_standings([row("split", 2.0, 0.0, coverage=0.9 - 3.1 * error)])[0].covers
 
 
 def test_equal_methods_are_both_on_the_front():
-    summaries = standings([row("split", 2.0, 0.03), row("auto", 2.0, 0.03)])
+    summaries = make_standings([row("split", 2.0, 0.03), row("auto", 2.0, 0.03)])
     assert len(front(summaries)) == 2
 
 
@@ -108,7 +108,7 @@ def test_over_graphs_ratios_are_geometric_means_with_students_interval():
         for graph, sizes in (("dblp", (2.0, 1.0)), ("actor", (4.0, 4.0)), ("cora-ml", (1.0, 2.0)))
         for method, size, gap in zip(("split", "auto"), sizes, (0.04, 0.01), strict=True)
     ]
-    auto = next(one for one in overall(standings(rows)) if one.method == "auto")
+    auto = next(one for one in overall(make_standings(rows)) if one.method == "auto")
     assert auto.ratio.mean == pytest.approx(1.0)
     reach = 4.302652729911275 * math.log(2) / math.sqrt(3)  # t with two degrees of freedom; logs −ln 2, 0, ln 2
     assert auto.ratio.high == pytest.approx(math.exp(reach))
@@ -156,7 +156,7 @@ def rows():
 
 
 def test_what_it_shows_is_said_also_where_the_method_that_chooses_loses(rows):
-    sentences = findings([one for one in standings(rows) if one.share == 0.3])
+    sentences = findings([one for one in make_standings(rows) if one.share == 0.3])
     text = " ".join(sentences)
     assert "`auto` has the smallest sets" not in text
     assert "Of the methods that cover on all 2 graphs, `informed` has the smallest sets" in text

@@ -36,7 +36,7 @@ from napsets.cli._options import FILES_PANEL, Only
 from napsets.cli._output import STANDARD, Output, check_standard_output, inputs_of, standard_streams
 from napsets.cli._terminal import at_work, report_error
 from napsets.errors import NapsetsWarning
-from napsets.files.places import discard_drafts, recording
+from napsets.files.paths import discard_drafts, recording
 
 #: The options of each command that are paths; `add_command` enters them.
 PATHS: dict[str, set[str]] = {}

@@ -28,7 +28,7 @@ from napsets.checks.text import visible, visible_json
 from napsets.checks.values import in_digits
 from napsets.cli._terminal import printing, silence
 from napsets.errors import InvalidInputError
-from napsets.files.places import check_output, temporary_folder
+from napsets.files.paths import check_output, temporary_folder
 from napsets.scores import training_progress
 
 #: What stands for standard input or output in place of a path.

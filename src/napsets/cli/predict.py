@@ -32,7 +32,7 @@ from napsets.cli._output import Output, Steps, number, percent, table, wrong_use
 from napsets.cli._terminal import unwinding
 from napsets.errors import InvalidInputError
 from napsets.files import Inputs, check_writable, describe_settings, read_nodes, write_prediction
-from napsets.files.places import check_apart
+from napsets.files.paths import check_apart
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores import SCORES
 
@@ -284,7 +284,7 @@ def _settings(options: MethodOptions, read: ReadingOptions, method: Any, score: 
 
 def _predict_saved(request: Request) -> dict[str, Any]:
     """Predict from a store or a saved method: all nodes that have no label, where no file names others."""
-    from napsets.cli.stores import SavedMethod, Store, one_kind
+    from napsets.cli.stores import SavedMethod, StorePredictor, one_kind
 
     source, reading = request.source, request.read.reading
     if source.store is not None and request.p_values == "smoothed":
@@ -294,7 +294,7 @@ def _predict_saved(request: Request) -> dict[str, Any]:
     with request.run.steps() as steps:
         path: Any = source.store or source.method_file
         steps.stage(f"opening {path}")
-        saved: Any = SavedMethod(path) if source.store is None else Store(path)
+        saved: Any = SavedMethod(path) if source.store is None else StorePredictor(path)
         own = source.store is not None and not is_given(request.context, "alpha")
         ids = one_kind(saved.ids, None)
         nodes = saved.unlabelled if request.nodes is None else read_nodes(request.nodes, ids, reading)

@@ -277,7 +277,7 @@ def status(
     Coverage is prequential: each label evaluates the set that its node had before the label came. Its interval holds at
     all times together. A store that a service writes to can be read meanwhile.
     """
-    from napsets.files.places import replacing
+    from napsets.files.paths import replacing
     from napsets.live.live import Live
     from napsets.service.guard import prometheus_text
 
@@ -318,7 +318,7 @@ def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
 # -- what was calibrated before ----------------------------------------------------------------------------------------
 
 
-class Store:
+class StorePredictor:
     """A living graph as something that predicts nodes by their positions among its ids."""
 
     def __init__(self, path: Path) -> None:

@@ -23,7 +23,7 @@ from napsets.checks.arguments import IntArray, sealed
 from napsets.checks.values import check_path
 from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset, random_split
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsError, arrow, imported
-from napsets.files import places
+from napsets.files import paths
 from napsets.files.formats import TableFile, open_table
 from napsets.files.ids import NodeIds, id_column, joined_ids
 from napsets.files.inputs import read_edges
@@ -229,14 +229,14 @@ def read_graphsaint(folder: str | os.PathLike[str], *, name: str = "graphsaint")
 def _raw_graph(path: Path) -> Graph:
     import scipy.sparse
 
-    with places.reading(path), np.load(path, allow_pickle=False) as parts:
+    with paths.reading(path), np.load(path, allow_pickle=False) as parts:
         rows, columns = (int(side) for side in parts["shape"])
         adjacency = scipy.sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=(rows, columns))
         return Graph.from_scipy(adjacency)
 
 
 def _raw_features(path: Path, num_nodes: int) -> npt.NDArray[np.float32]:
-    with places.reading(path):
+    with paths.reading(path):
         features = np.load(path, allow_pickle=False)
     if features.ndim != 2 or features.shape[0] != num_nodes:
         raise FileFormatError(f"{path} must have one row for each of the {num_nodes} nodes; got shape {features.shape}")
@@ -244,7 +244,7 @@ def _raw_features(path: Path, num_nodes: int) -> npt.NDArray[np.float32]:
 
 
 def _raw_labels(path: Path, num_nodes: int) -> IntArray:
-    with places.reading(path):
+    with paths.reading(path):
         classes = json.loads(path.read_text())
         nodes = np.fromiter((int(node) for node in classes), dtype=np.int64, count=len(classes))
         if any(not isinstance(label, int) or isinstance(label, bool) for label in classes.values()):
@@ -259,7 +259,7 @@ def _raw_labels(path: Path, num_nodes: int) -> IntArray:
 
 
 def _raw_roles(path: Path, num_nodes: int) -> list[IntArray]:
-    with places.reading(path):
+    with paths.reading(path):
         roles = json.loads(path.read_text())
         parts = [np.asarray(roles[key], dtype=np.int64) for key in ("tr", "va", "te")]
     for part in parts:

@@ -27,7 +27,7 @@ from napsets.datasets.dataset import NodeDataset, random_split
 from napsets.datasets.files import flickr, reddit2
 from napsets.datasets.synthetic import dcsbm, sbm
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.files.places import reading
+from napsets.files.paths import reading
 from napsets.graph import Graph
 
 #: Classes that a number is cut into.

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from napsets.errors import FileFormatError, arrow
-from napsets.files import places
+from napsets.files import paths
 from napsets.files.npz_format import about_fault, npz_batches, npz_header
 from napsets.files.reading import COLUMNS, PLAIN, Format, Reading, key_of
 
@@ -119,7 +119,7 @@ class TableFile:
     def batches(self, columns: Sequence[str], *, rows: int = BATCH_ROWS, text: Sequence[str] = ()) -> Iterator[Any]:
         """Give record batches of the columns, in the order of the file; in CSV, `text` and ids and names are text."""
         theirs = [self.column_names.get(column, column) for column in columns]
-        with places.reading(self.path, self.name, folder=True):
+        with paths.reading(self.path, self.name, folder=True):
             for batch in self._batches(theirs, rows, (*text, *_TEXT_COLUMNS.get(self.name, ("node",)))):
                 yield batch.rename_columns(list(columns)) if self.column_names else batch
 
@@ -158,7 +158,7 @@ def open_table(
     `name` is the argument that it came from; `kind` its format, where its name need not say it.
     """
     source, kind = Path(path), kind or reading.format_of(name, path)
-    with places.reading(source, name, folder=kind == "parquet"):
+    with paths.reading(source, name, folder=kind == "parquet"):
         settings = None
         if kind == "csv":
             columns = _csv_header(name, source, reading.separator_of(source))

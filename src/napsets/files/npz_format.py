@@ -16,7 +16,7 @@ from numpy.lib.format import MAGIC_PREFIX, read_array_header_1_0, read_array_hea
 from napsets.checks.arguments import sealed
 from napsets.checks.values import shown
 from napsets.errors import FileFormatError, arrow
-from napsets.files.places import reading, replacing
+from napsets.files.paths import reading, replacing
 
 _ENDS = ("source", "target")
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import ROW_SUM_TOLERANCE, BoolArray, FloatArray, sealed
 from napsets.errors import FileFormatError, InvalidInputError, arrow
-from napsets.files import places
+from napsets.files import paths
 from napsets.files.formats import BATCH_ROWS, TableFile, number_advice, open_table
 from napsets.files.ids import IdLookup, NodeIds, id_column, joined_ids
 from napsets.files.reading import PLAIN, Reading
@@ -53,7 +53,7 @@ class NodeOutputs:
 def read_whole(table: TableFile, columns: Sequence[str], text: Sequence[str] = ()) -> Any:
     """Return some columns of all rows, at least one, as one record batch; in CSV, `text` are text."""
     pa = arrow()
-    with places.reading(table.path, table.name, folder=True):
+    with paths.reading(table.path, table.name, folder=True):
         parts = [pa.Table.from_batches([batch]) for batch in table.batches(columns, text=text)]
         rows: Any = pa.concat_tables(parts, promote_options="permissive") if parts else ()
         if not len(rows):
@@ -357,7 +357,7 @@ def read_features(path: str | os.PathLike[str], nodes: NodeIds, reading: Reading
 
 def read_sparse(path: str | os.PathLike[str]) -> Any:
     """Return as compressed rows what ``scipy.sparse.save_npz`` wrote, or None where the file is another one."""
-    with places.reading(path, "features") as source:
+    with paths.reading(path, "features") as source:
         with np.load(source, allow_pickle=False) as archive:
             if not {"format", "shape", "data"} <= set(archive.files):
                 return None

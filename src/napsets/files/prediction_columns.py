@@ -21,7 +21,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import ROW_SUM_TOLERANCE, BoolArray, FloatArray, IntArray
 from napsets.checks.values import check_size, shown
 from napsets.errors import FileFormatError, arrow
-from napsets.files import places
+from napsets.files import paths
 from napsets.files.formats import METADATA_KEY, TableFile
 from napsets.files.ids import NodeIds
 from napsets.files.labels import sorted_names
@@ -217,7 +217,7 @@ class _IntervalColumns(PredictionColumns):
             "each lower of `sets` must be at most its upper",
             lambda row: f"goes from {lower[row]:g} to {upper[row]:g}",
         )
-        with places.reading(rows.table.path, folder=True):  # which says whose numbers are too large
+        with paths.reading(rows.table.path, folder=True):  # which says whose numbers are too large
             for name in ("lower", "upper"):
                 check_size(name, rows.numbers[name])
         rows.refuse_first(

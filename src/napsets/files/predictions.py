@@ -34,7 +34,7 @@ from napsets.errors import InvalidInputError, arrow
 from napsets.files.formats import METADATA_KEY, TableFile, open_table
 from napsets.files.npz_format import about_fault, npz_arrays
 from napsets.files.outputs import list_rows, plain_array, read_whole, refuse_empty
-from napsets.files.places import reading, replacing
+from napsets.files.paths import reading, replacing
 
 COLUMNS = ("node", "label", "split", "probabilities")
 SPLITS = ("train", "validation", "test", "")

@@ -28,7 +28,7 @@ import numpy as np
 from napsets import __version__
 from napsets.errors import InvalidInputError, NapsetsWarning, arrow
 from napsets.files.inputs import Inputs
-from napsets.files.places import check_output, replacing
+from napsets.files.paths import check_output, replacing
 from napsets.files.prediction_columns import COLUMNS_OF
 from napsets.files.reading import PLAIN, Reading
 from napsets.predictions import Summary

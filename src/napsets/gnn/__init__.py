@@ -15,8 +15,10 @@ except ImportError as _error:
     raise MissingDependencyError(_error.name or "torch", "gnn") from _error
 
 from napsets.gnn.bridge import predict_sets, probabilities_of
-from napsets.gnn.models import MODELS, PRESETS, Settings, build_model, settings_for
+from napsets.gnn.models import MODELS, PRESETS, TrainingSettings, build_model, settings_for
 from napsets.gnn.training import NodeQuantiles, TrainedModel, fit, predict, train
+
+Settings = TrainingSettings  #: its earlier name
 
 __all__ = [
     "MODELS",
@@ -24,6 +26,7 @@ __all__ = [
     "NodeQuantiles",
     "Settings",
     "TrainedModel",
+    "TrainingSettings",
     "build_model",
     "fit",
     "predict",

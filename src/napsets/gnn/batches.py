@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from napsets.checks.arguments import IntArray
-from napsets.gnn.models import Settings, Stack
+from napsets.gnn.models import Stack, TrainingSettings
 from napsets.graph import Graph
 from napsets.kernels.sampling import dense_rows, neighbours, shadow, with_self_loops
 
@@ -148,9 +148,9 @@ def chunks(nodes: npt.NDArray[np.int64], size: int) -> list[npt.NDArray[np.int64
     return np.array_split(nodes, max(-(-nodes.size // size), 1))
 
 
-def batch_key(*words: int) -> int:
+def batch_key(*parts: int) -> int:
     """Mix seed, epoch, number of the batch and the like into one 63-bit key."""
-    return int(np.random.SeedSequence([word & (2**63 - 1) for word in words]).generate_state(1, np.uint64)[0] >> 1)
+    return int(np.random.SeedSequence([part & (2**63 - 1) for part in parts]).generate_state(1, np.uint64)[0] >> 1)
 
 
 @dataclass(eq=False)
@@ -174,9 +174,9 @@ class Sampler(ABC):
         """Cut nodes into the seeds of batches of about this size."""
         return chunks(nodes, size)
 
-    def batches(self, seeds: Sequence[IntArray], *words: int) -> Iterator[Batch]:
-        """Give the batches of some seeds, drawn ahead; the words are what their keys have in common."""
-        return prefetch(lambda i: self.sample(seeds[i], batch_key(*words, i)), len(seeds))
+    def batches(self, seeds: Sequence[IntArray], *parts: int) -> Iterator[Batch]:
+        """Give the batches of some seeds, drawn ahead; the parts are what their keys have in common."""
+        return prefetch(lambda i: self.sample(seeds[i], batch_key(*parts, i)), len(seeds))
 
     def _batch(
         self,
@@ -251,7 +251,7 @@ class FullSampler(Sampler):
         return self.batch
 
 
-def make_sampler(model: object, graph: Graph, features: FeatureTable, settings: Settings) -> Sampler:
+def make_sampler(model: object, graph: Graph, features: FeatureTable, settings: TrainingSettings) -> Sampler:
     """Return the sampler for these settings and this model."""
     stack = model if isinstance(model, Stack) else None
     weighting = "ones" if stack is None else stack.weighting

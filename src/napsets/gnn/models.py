@@ -24,7 +24,7 @@ SAMPLERS = ("neighbours", "shadow", "full", "auto")
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """The settings of a training run, other than data, model and seed.
 
     Attributes
@@ -91,11 +91,11 @@ class Settings:
 
 # The paper's text (its appendix on training): 2 layers of 64, Adam at 0.1, dropout 0.5, early stopping on validation
 # accuracy. It leaves open the batch sizes, taken from the released code, and the number of epochs.
-_PAPER = Settings(learning_rate=0.1, dropout=0.5, sampler="neighbours", batch_size=512, epochs=100, patience=20)
+_PAPER = TrainingSettings(learning_rate=0.1, dropout=0.5, sampler="neighbours", batch_size=512, epochs=100, patience=20)
 # The released code: no early stopping, the best of 30 epochs.
-_CODE = Settings(learning_rate=0.01, dropout=0.2, sampler="neighbours", batch_size=512, epochs=30)
+_CODE = TrainingSettings(learning_rate=0.01, dropout=0.2, sampler="neighbours", batch_size=512, epochs=30)
 
-PRESETS: dict[str, dict[str, Settings]] = {
+PRESETS: dict[str, dict[str, TrainingSettings]] = {
     "paper": {"default": _PAPER, "shadow": replace(_PAPER, sampler="shadow", batch_size=128)},
     "released-code": {
         "default": _CODE,
@@ -112,7 +112,7 @@ PRESETS: dict[str, dict[str, Settings]] = {
 }
 
 
-def settings_for(preset: str, family: str = "default", **changes: Any) -> Settings:
+def settings_for(preset: str, family: str = "default", **changes: Any) -> TrainingSettings:
     """Return a preset's settings for a family of models, with some of them changed.
 
     Parameters
@@ -122,10 +122,10 @@ def settings_for(preset: str, family: str = "default", **changes: Any) -> Settin
     family : str
         ``shadow`` for the ShaDow models, ``default`` for all others.
     **changes
-        Fields of `Settings`.
+        Fields of `TrainingSettings`.
     """
     chosen = choose("preset", preset, PRESETS)
-    known: Mapping[str, Any] = {field.name: None for field in fields(Settings)}
+    known: Mapping[str, Any] = {field.name: None for field in fields(TrainingSettings)}
     for name in changes:
         choose("settings", name, known)
     return replace(chosen.get(family, chosen["default"]), **changes)
@@ -141,7 +141,7 @@ class Stack(nn.Module):
     #: whole graph where they lie, instead of a copy of those in the batch.
     aggregates_first = False
 
-    def __init__(self, num_features: int, num_classes: int, settings: Settings) -> None:
+    def __init__(self, num_features: int, num_classes: int, settings: TrainingSettings) -> None:
         super().__init__()
         widths = [num_features, *[settings.hidden] * (settings.layers - 1), num_classes]
         self.num_layers = settings.layers
@@ -152,7 +152,7 @@ class Stack(nn.Module):
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) for width in widths[1:-1])
         self.dropout = nn.Dropout(settings.dropout)
 
-    def make_layer(self, width_in: int, width_out: int, settings: Settings, *, last: bool) -> nn.Module:
+    def make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
         """Return one layer."""
         raise NotImplementedError
 
@@ -180,7 +180,7 @@ class SageMean(Stack):
     aggregation = "mean"
     aggregates_first = True
 
-    def make_layer(self, width_in: int, width_out: int, settings: Settings, *, last: bool) -> nn.Module:
+    def make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
         """Return a ``SAGEConv``."""
         return SAGEConv(width_in, width_out, aggr=self.aggregation)
 
@@ -200,7 +200,7 @@ class GCN(Stack):
 
     weighting = "gcn"
 
-    def make_layer(self, width_in: int, width_out: int, settings: Settings, *, last: bool) -> nn.Module:
+    def make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
         """Return a ``GCNConv`` that takes the weights it is given."""
         return GCNConv(width_in, width_out, normalize=False, add_self_loops=False)
 
@@ -212,7 +212,7 @@ class GCN(Stack):
 class GAT(Stack):
     """Graph attention: heads are concatenated between layers and averaged at the end."""
 
-    def make_layer(self, width_in: int, width_out: int, settings: Settings, *, last: bool) -> nn.Module:
+    def make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
         """Return a ``GATConv``; between layers the heads share the width."""
         heads = settings.heads if last or settings.hidden % settings.heads == 0 else 1
         width = width_out if last else width_out // heads
@@ -230,7 +230,7 @@ class MLP(Stack):
 
     reads_graph = False
 
-    def make_layer(self, width_in: int, width_out: int, settings: Settings, *, last: bool) -> nn.Module:
+    def make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
         """Return a linear layer."""
         return nn.Linear(width_in, width_out)
 
@@ -243,7 +243,7 @@ class MLP(Stack):
 class ModelEntry:
     """A named model: how it is built, which family of settings it takes, what else it needs changed, what it is."""
 
-    build: Callable[[int, int, Settings], nn.Module]
+    build: Callable[[int, int, TrainingSettings], nn.Module]
     family: str
     changes: dict[str, Any]
     summary: str
@@ -260,6 +260,6 @@ MODELS: dict[str, ModelEntry] = {
 }
 
 
-def build_model(name: str, num_features: int, num_classes: int, settings: Settings) -> nn.Module:
+def build_model(name: str, num_features: int, num_classes: int, settings: TrainingSettings) -> nn.Module:
     """Return a fresh model, its weights drawn from torch's current random state."""
     return choose("model", name, MODELS).build(num_features, num_classes, settings)

@@ -27,9 +27,9 @@ from torch import Tensor, nn
 from napsets.checks.values import check_list
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.files.places import reading, replacing
+from napsets.files.paths import reading, replacing
 from napsets.gnn.batches import Batch, FeatureTable, ShadowSampler, batch_key, graph_tensor, make_sampler
-from napsets.gnn.models import GCN, SageMean, Settings, Stack
+from napsets.gnn.models import GCN, SageMean, Stack, TrainingSettings
 from napsets.graph import Graph
 
 if TYPE_CHECKING:
@@ -55,14 +55,16 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             module.training = training
 
 
-def all_logits(model: nn.Module, graph: Graph, features: FeatureTable, settings: Settings, seed: int) -> Tensor:
+def all_logits(model: nn.Module, graph: Graph, features: FeatureTable, settings: TrainingSettings, seed: int) -> Tensor:
     """Return the logits of all nodes, exact or sampled as the settings say."""
     if settings.inference == "sampled":
         return sampled_logits(model, graph, features, settings, seed)
     return exact_logits(model, graph, features, settings)
 
 
-def sampled_logits(model: nn.Module, graph: Graph, features: FeatureTable, settings: Settings, seed: int) -> Tensor:
+def sampled_logits(
+    model: nn.Module, graph: Graph, features: FeatureTable, settings: TrainingSettings, seed: int
+) -> Tensor:
     """Return logits from one sample of each node's neighbourhood, as the paper's released code did."""
     sampler = make_sampler(model, graph, features, settings)
     with evaluating(model):
@@ -70,7 +72,7 @@ def sampled_logits(model: nn.Module, graph: Graph, features: FeatureTable, setti
         return torch.cat([batch.logits(model) for batch in sampler.batches(seeds, seed, 2)])
 
 
-def exact_logits(model: nn.Module, graph: Graph, features: FeatureTable, settings: Settings) -> Tensor:
+def exact_logits(model: nn.Module, graph: Graph, features: FeatureTable, settings: TrainingSettings) -> Tensor:
     """Return logits for which every neighbour counts.
 
     For ShaDow that means whole ego-nets. Where no layer can see their edge, all ego-nets agree with the graph itself
@@ -109,7 +111,7 @@ def _row_slices(graph: Graph) -> list[slice]:
     return [slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True) if end > start]
 
 
-def _whole_egos(model: nn.Module, graph: Graph, features: FeatureTable, settings: Settings) -> Tensor:
+def _whole_egos(model: nn.Module, graph: Graph, features: FeatureTable, settings: TrainingSettings) -> Tensor:
     if isinstance(model, GCN):
         model, features = _transformed(model, features)
     stack = model if isinstance(model, Stack) else None
@@ -254,7 +256,7 @@ class Trainer:
     """The state of a run: model, optimiser, the best weights so far, and the record of epochs."""
 
     model: nn.Module
-    settings: Settings
+    settings: TrainingSettings
     seed: int
     goal: Goal
     epoch: int = 0

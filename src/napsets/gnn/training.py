@@ -19,7 +19,7 @@ from napsets.datasets.dataset import NodeDataset
 from napsets.errors import InvalidInputError
 from napsets.files.predictions import NodePredictions
 from napsets.gnn.batches import FeatureTable
-from napsets.gnn.models import MODELS, Settings, build_model, settings_for
+from napsets.gnn.models import MODELS, TrainingSettings, build_model, settings_for
 from napsets.gnn.trainer import (
     Goal,
     QuantileGoal,
@@ -116,7 +116,7 @@ class TrainedModel:
         The model, in evaluation mode.
     name : str
         Its name in `MODELS`, or its class.
-    settings : Settings
+    settings : TrainingSettings
     seed : int
     best_epoch : int
         The epoch, from 0, whose weights were kept.
@@ -130,7 +130,7 @@ class TrainedModel:
 
     module: nn.Module
     name: str
-    settings: Settings
+    settings: TrainingSettings
     seed: int
     best_epoch: int
     validation_accuracy: float
@@ -177,7 +177,7 @@ def fit(
     threads : int, optional
         Threads that torch uses: two by default on every machine, because another number gives other last bits.
     **changes
-        Fields of `Settings` that differ from the preset.
+        Fields of `TrainingSettings` that differ from the preset.
     """
     seed = check_seed(seed)
     progress = check_progress(progress)
@@ -198,7 +198,7 @@ def fit(
 
 def _prepare(
     goal: Goal, model: str | nn.Module, preset: str, seed: int, changes: dict[str, Any]
-) -> tuple[nn.Module, str, Settings]:
+) -> tuple[nn.Module, str, TrainingSettings]:
     """Return the module, its name and the settings of the run."""
     if isinstance(model, nn.Module):
         settings = settings_for(preset, **({"sampler": "auto"} | changes))

@@ -29,7 +29,7 @@ class Known(NamedTuple):
     size: int  #: How many there are.
 
 
-class Question(NamedTuple):
+class ThresholdQuery(NamedTuple):
     """Which thresholds are wanted."""
 
     weights: Any  #: float64 of shape (hops,). Weights by hop.

@@ -23,7 +23,7 @@ _LEAST_ROOM = 4
 AHEAD, _COLUMNS = 64, 32
 
 
-class Rows(NamedTuple):
+class GrowingRows(NamedTuple):
     """A graph with room to grow, as above."""
 
     starts: Any

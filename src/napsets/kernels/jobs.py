@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from napsets.kernels import deep, shallow, walk
 from napsets.kernels.csr import row_ranges
-from napsets.kernels.endings import Job, seen_by_kernels
+from napsets.kernels.endings import SearchJob, seen_by_kernels
 from napsets.kernels.layout import FEW_HOPS, NO_VECTORS, Adjacency, HubRows, pack, read_only
 from napsets.kernels.shallow import count_touched
 from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
@@ -41,7 +41,7 @@ _PIECE = 1e8  # ns of work after which a thread can hear Ctrl-C
 
 
 @dataclass(frozen=True)
-class Batch:
+class SourceBatch:
     """Sources ``first..last``, the way to search them, and the edges that one of them reads on average."""
 
     first: int
@@ -68,7 +68,7 @@ def plan(
     hub_degree: int,
     deep_fits: bool,
     strategy: str | None,
-) -> list[Batch]:
+) -> list[SourceBatch]:
     """Choose a strategy for each batch of sources, or take the same for all.
 
     `last_share` is the share of edges that the last hop follows: those to calibration nodes. Nodes of at least
@@ -79,7 +79,7 @@ def plan(
         # One way for all: looking for a better one would take longer, and more kernels to compile.
         cost = costs.of(adjacency.num_edges, adjacency.num_edges, sources.size)["sparse"]
         bounds = [*range(0, sources.size, BATCH), sources.size]
-        return [Batch(first, last, "sparse", adjacency.num_edges, cost) for first, last in pairwise(bounds)]
+        return [SourceBatch(first, last, "sparse", adjacency.num_edges, cost) for first, last in pairwise(bounds)]
     firsts = np.arange(0, sources.size, BATCH)
     lasts = np.minimum(firsts + BATCH, sources.size)
     touched = _sampled(adjacency, sources, firsts, lasts, hops, costs)
@@ -88,7 +88,7 @@ def plan(
         price = costs.of(edges, work, last - first)
         allowed = [strategy] if strategy else [s for s in STRATEGIES if s != "deep" or (deep_fits and hops > 1)]
         best = min(allowed, key=lambda name: price[name])
-        batches.append(Batch(first, last, best, edges, price[best]))
+        batches.append(SourceBatch(first, last, best, edges, price[best]))
     return batches
 
 
@@ -194,7 +194,7 @@ def handling_order(adjacency: Adjacency, nodes: npt.NDArray[np.int64], hops: int
     return np.lexsort((nodes, best))
 
 
-def search(job: Job, *, threads: int | None, progress: Progress | None, strategy: str | None = None) -> None:
+def search(job: SearchJob, *, threads: int | None, progress: Progress | None, strategy: str | None = None) -> None:
     """Search around the job's sources and do what is wanted of them.
 
     The strategy is one of those of `plan`, or "far"; None stands for whichever is the fastest.
@@ -227,7 +227,7 @@ def search(job: Job, *, threads: int | None, progress: Progress | None, strategy
 # -- one source at a time ------------------------------------------------------------------------------------------
 
 
-def _shallow_pieces(job: Job, batches: list[Batch], threads: int) -> Iterator[Piece]:
+def _shallow_pieces(job: SearchJob, batches: list[SourceBatch], threads: int) -> Iterator[Piece]:
     layout = job.layout
     reads = sum(batch.touched * (batch.last - batch.first) for batch in batches)
     # Renumbering the whole graph costs a pass over its edges: it pays once about as many are read.
@@ -239,7 +239,7 @@ def _shallow_pieces(job: Job, batches: list[Batch], threads: int) -> Iterator[Pi
     use_hubs = renumber and job.hops > 1 and any(batch.strategy == "dense" for batch in batches)
     hubs = layout.hub_rows if use_hubs else HubRows(layout.stops, middles, NO_VECTORS)
     # The only hop is the last.
-    rows = shallow.Rows(layout.starts, middles if job.hops == 1 else layout.stops, middles, columns, numbers)
+    rows = shallow.NumberedRows(layout.starts, middles if job.hops == 1 else layout.stops, middles, columns, numbers)
     rows, hubs = seen_by_kernels(rows), seen_by_kernels(hubs)
     kernels: dict[str, Callable[..., None]] = {
         "dense": partial(_shallow, shallow.dense_search, (rows, hubs)),
@@ -250,11 +250,13 @@ def _shallow_pieces(job: Job, batches: list[Batch], threads: int) -> Iterator[Pi
             yield last - first, partial(kernels[batch.strategy], job, first, last)
 
 
-def _shallow(kernel: Callable[..., Any], graph: tuple[Any, ...], job: Job, first: int, last: int, stop: Stop) -> None:
+def _shallow(
+    kernel: Callable[..., Any], graph: tuple[Any, ...], job: SearchJob, first: int, last: int, stop: Stop
+) -> None:
     kernel(job.layout.numbers[job.sources[first:last]], *graph, job.hops, *job.ending(first, last))
 
 
-def _pieces(job: Job, work: Callable[..., None], size: int) -> Iterator[Piece]:
+def _pieces(job: SearchJob, work: Callable[..., None], size: int) -> Iterator[Piece]:
     for first in range(0, job.sources.size, size):
         last = min(first + size, job.sources.size)
         yield last - first, partial(work, job, first, last)
@@ -263,7 +265,7 @@ def _pieces(job: Job, work: Callable[..., None], size: int) -> Iterator[Piece]:
 # -- one source at a time, very far ---------------------------------------------------------------------------------
 
 
-def _far(job: Job, first: int, last: int, stop: Stop) -> None:
+def _far(job: SearchJob, first: int, last: int, stop: Stop) -> None:
     layout = job.layout
     graph = map(read_only, (layout.adjacency.indptr, layout.adjacency.indices, layout.numbers))
     walk.far_search(read_only(job.sources[first:last]), *graph, layout.size, job.hops, *job.ending(first, last))
@@ -272,7 +274,7 @@ def _far(job: Job, first: int, last: int, stop: Stop) -> None:
 # -- no hops at all ---------------------------------------------------------------------------------------------------
 
 
-def _unsearched(job: Job, first: int, last: int, stop: Stop) -> None:
+def _unsearched(job: SearchJob, first: int, last: int, stop: Stop) -> None:
     vectors = np.zeros((last - first, 0, 0), dtype=np.uint64)
     deep.finish_all(vectors, 0, last - first, *job.ending(first, last))
 
@@ -283,19 +285,21 @@ def _unsearched(job: Job, first: int, last: int, stop: Stop) -> None:
 class _Workspace:
     """The bit vectors of one batch: two rows per node, one vector per source and hop."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SearchJob) -> None:
         nodes = job.layout.adjacency.num_nodes
         self.reach = np.empty((nodes, deep.WORDS), dtype=np.uint64)
         self.ring = np.empty((nodes, deep.WORDS), dtype=np.uint64)
         self.vectors = np.empty((64 * deep.WORDS, job.hops, job.mask_words), dtype=np.uint64)
 
     @staticmethod
-    def size(job: Job) -> int:
+    def size(job: SearchJob) -> int:
         """Bytes of one workspace."""
         return 8 * deep.WORDS * (2 * job.layout.adjacency.num_nodes + 64 * job.hops * job.mask_words)
 
 
-def _run_deep(job: Job, batches: list[Batch], threads: int, total: int, done: int, progress: Progress | None) -> None:
+def _run_deep(
+    job: SearchJob, batches: list[SourceBatch], threads: int, total: int, done: int, progress: Progress | None
+) -> None:
     """Search batches side by side, as many as memory holds; each has its share of the threads."""
     fitting = max(1, DEEP_BYTES // _Workspace.size(job))
     while batches:
@@ -313,7 +317,7 @@ def _run_deep(job: Job, batches: list[Batch], threads: int, total: int, done: in
 class _DeepSearch:
     """Searches batches, some side by side; each step is cut so that the threads of a batch get about the same of it."""
 
-    def __init__(self, job: Job, abreast: int, threads: int) -> None:
+    def __init__(self, job: SearchJob, abreast: int, threads: int) -> None:
         self.job = job
         self.threads = threads  # that one batch has for itself
         self.parts = 1 if threads == 1 else _SHARES * threads
@@ -328,7 +332,7 @@ class _DeepSearch:
         for _ in range(abreast):
             self.spaces.put(_Workspace(job))
 
-    def run(self, batch: Batch, stop: Stop) -> None:
+    def run(self, batch: SourceBatch, stop: Stop) -> None:
         """Search a batch, in a workspace that no other uses meanwhile."""
         space = self.spaces.get()
         try:
@@ -336,7 +340,7 @@ class _DeepSearch:
         finally:
             self.spaces.put(space)
 
-    def _search(self, batch: Batch, space: _Workspace, stop: Stop) -> None:
+    def _search(self, batch: SourceBatch, space: _Workspace, stop: Stop) -> None:
         job, layout, adjacency = self.job, self.job.layout, self.job.layout.adjacency
         sources = job.sources[batch.first : batch.last]
         everyone = pack(np.arange(64 * deep.WORDS) < sources.size)

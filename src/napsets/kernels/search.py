@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels.endings import Counting, Job, Pairs, Pooling, Reach, Selection, needed_mass
+from napsets.kernels.endings import Counting, Pairs, Pooling, Reach, SearchJob, Selection, needed_mass
 from napsets.kernels.layout import Layout, count_bits, pack
 from napsets.kernels.threads import Kernels, Piece, Progress, Stop, available_threads, run
 
@@ -72,7 +72,7 @@ def find_thresholds(
     order, sources, pairs = _pairs(layout, nodes, hops, splits, pair_split, strategy)
     thresholds = np.empty((nodes.size, rows, levels.size))
     counts = np.empty((nodes.size, hops), dtype=np.int64)
-    job = Job(
+    job = SearchJob(
         layout,
         sources,
         hops,
@@ -117,7 +117,7 @@ def count_below(
     strategy = _strategy(strategy, _numpy_nanoseconds(layout, nodes.size, hops, 0))
     order, sources, pairs = _pairs(layout, nodes, hops, None, None, strategy)
     counts = np.empty(shape, dtype=dtype)
-    job = Job(layout, sources, hops, pairs, counting=Counting(below if len(below) == 1 else below[order], counts))
+    job = SearchJob(layout, sources, hops, pairs, counting=Counting(below if len(below) == 1 else below[order], counts))
     _search(job, threads, progress, strategy)
     ordered = np.empty_like(counts)
     ordered[order] = counts
@@ -129,7 +129,7 @@ def _strategy(strategy: str | None, few: float) -> str | None:
     return "few" if strategy is None and not _KERNELS.pay(few) else strategy
 
 
-def _search(job: Job, threads: int | None, progress: Progress | None, strategy: str | None) -> None:
+def _search(job: SearchJob, threads: int | None, progress: Progress | None, strategy: str | None) -> None:
     if strategy == "few":
         run(_few_pieces(job), threads=available_threads(threads), total=job.sources.size, progress=progress)
     else:
@@ -215,7 +215,7 @@ def _numpy_nanoseconds(layout: Layout, nodes: int, hops: int, thresholds: int) -
     return hops * (walks + nodes * (_COUNT * layout.size + _LOOKUP * thresholds * layout.size.bit_length()))
 
 
-def _few_pieces(job: Job) -> Iterator[Piece]:
+def _few_pieces(job: SearchJob) -> Iterator[Piece]:
     step = _few_sources(job.layout)
     for first in range(0, job.sources.size, step):
         last = min(first + step, job.sources.size)
@@ -242,7 +242,7 @@ class _Counted:
         return np.asarray(self.before[pair, word] + count_bits(self.vectors[pair, word] & before_it))
 
 
-def _search_few(job: Job, first: int, last: int, stop: Stop) -> None:
+def _search_few(job: SearchJob, first: int, last: int, stop: Stop) -> None:
     """Count by hop the calibration nodes around some sources, and do with the counts what is wanted."""
     pairs, selection, pooling, counting = job.ending(first, last)
     source, uses = np.repeat(np.arange(last - first), np.diff(pairs.offsets)), pairs.masks[pairs.splits]
@@ -258,7 +258,7 @@ def _search_few(job: Job, first: int, last: int, stop: Stop) -> None:
             counting.counts[:, hop] = ring.below(positions.T).T
 
 
-def _rings(job: Job, sources: Ints) -> Iterator[Words]:
+def _rings(job: SearchJob, sources: Ints) -> Iterator[Words]:
     """Yield for each hop which calibration nodes are that far from each source, as bits: (sources, mask words).
 
     While walking, each node has a bit for each source that reaches it. One hop joins to the bits of a node those of the

@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 _AHEAD = 4  # rows between asking the cache for a row and reading it
 
 
-class Rows(NamedTuple):
+class NumberedRows(NamedTuple):
     """The graph's rows by number."""
 
     #: int64 of shape (nodes,). The row of number u is ``columns[starts[u]:stops[u]]``.
@@ -174,7 +174,7 @@ def _search_dense(source, rows, hubs, words, last_words, space):
                 count = _list_bits(ring[w], w, queue, count)
 
 
-def dense_search(sources: Array, rows: Rows, hubs: HubRows, hops: int, pairs: Pairs, *ending: Any) -> None:
+def dense_search(sources: Array, rows: NumberedRows, hubs: HubRows, hops: int, pairs: Pairs, *ending: Any) -> None:
     """Search around each source, by number, and do for each of its pairs what is wanted; see `endings`."""
     words, mask_words = (rows.starts.size + 63) // 64, pairs.masks.shape[1]
     space = _DenseRoom(
@@ -278,7 +278,7 @@ def _forget(source, bits, marked, seen):
                 seen[w] = np.uint64(0)
 
 
-def sparse_search(sources: Array, rows: Rows, hops: int, pairs: Pairs, *ending: Any) -> None:
+def sparse_search(sources: Array, rows: NumberedRows, hops: int, pairs: Pairs, *ending: Any) -> None:
     """Do what `dense_search` does, to the same bits, touching only the words that a search marks."""
     words, mask_words = (rows.starts.size + 63) // 64, pairs.masks.shape[1]
     space = _SparseRoom(

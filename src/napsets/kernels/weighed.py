@@ -32,7 +32,7 @@ from napsets.kernels.walk import walk as walk_rings
 Array = npt.NDArray[Any]
 
 
-class Question(NamedTuple):
+class WeighedQuery(NamedTuple):
     """What is wanted of every node."""
 
     scores: Array  #: Reference scores, ascending.

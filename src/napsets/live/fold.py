@@ -18,7 +18,7 @@ from napsets.live.calibration import Calibration
 from napsets.live.events import Change, pack, unpack
 from napsets.live.monitoring import History
 from napsets.live.settings import LiveSettings
-from napsets.live.state import State, Table, in_reference, uniforms
+from napsets.live.state import GrowingTable, State, in_reference, uniforms
 from napsets.live.steering import Mark, Steering
 from napsets.predictions import PredictionSets
 
@@ -28,7 +28,7 @@ Array = npt.NDArray[Any]
 _LARGEST = 1.0 - 2.0**-20
 
 
-class Judgement(NamedTuple):
+class JudgedLabel(NamedTuple):
     """The judgement of a set by the label that arrived after it."""
 
     event: int  #: The number of the event.
@@ -46,10 +46,10 @@ class Record:
     """All judgements, in the order of the labels."""
 
     def __init__(self) -> None:
-        columns = zip(Judgement._fields, _KINDS, strict=True)
-        self._columns = Table(**{name: np.empty(0, dtype=kind) for name, kind in columns})
+        columns = zip(JudgedLabel._fields, _KINDS, strict=True)
+        self._columns = GrowingTable(**{name: np.empty(0, dtype=kind) for name, kind in columns})
 
-    def add(self, judgement: Judgement) -> None:
+    def add(self, judgement: JudgedLabel) -> None:
         """Enter one judgement."""
         self._columns.extend(1)
         for buffer, value in zip(self._columns.buffers.values(), judgement, strict=True):
@@ -73,11 +73,11 @@ class Record:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the columns, for a snapshot."""
-        return {f"record_{name}": self._columns[name] for name in Judgement._fields}
+        return {f"record_{name}": self._columns[name] for name in JudgedLabel._fields}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Take the columns of a snapshot."""
-        self._columns.hold({name: arrays[f"record_{name}"].copy() for name in Judgement._fields})
+        self._columns.hold({name: arrays[f"record_{name}"].copy() for name in JudgedLabel._fields})
 
 
 class Issued(NamedTuple):
@@ -179,7 +179,7 @@ class Fold:
             calibration.enter(slot, score)
             if tested[place] and enters_first:
                 p_value = calibration.current.p_value(slot, score, us[place])
-            self.record.add(Judgement(first + place, covered, size, p_value, delay, level))
+            self.record.add(JudgedLabel(first + place, covered, size, p_value, delay, level))
 
     def _judged(self, slots: IntArray, labels: IntArray) -> Iterator[tuple[bool, int, float | None, float]]:
         """Yield for each label whether the set before it covered it, the size of that set, the score, and the level.

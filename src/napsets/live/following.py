@@ -18,7 +18,7 @@ from napsets.kernels.growing import OrderedPairs, Walk
 from napsets.kernels.layout import read_only
 from napsets.levels import Rank, rank_place
 from napsets.live.alarms import smoothed_p_value
-from napsets.live.state import State, Table
+from napsets.live.state import GrowingTable, State
 from napsets.localisers import Cut, Everyone
 from napsets.localisers.base import RULES, needed_count
 from napsets.localisers.hops import Sizes, Weighting
@@ -56,8 +56,8 @@ class Following:
         hops = self.weighting.hops.size
         by_hop = np.empty((0, hops), dtype=np.int64)
         #: What kernels know of each slot, its place among the labels held out included; and of each of these.
-        self._by_slot = Table(member=flag, scores=number, groups=none, stamps=none, queue=none, place_of=none)
-        self._held_out = Table(
+        self._by_slot = GrowingTable(member=flag, scores=number, groups=none, stamps=none, queue=none, place_of=none)
+        self._held_out = GrowingTable(
             slots=none, scores=number, groups=none, below=by_hop, near=by_hop, all_below=none, same_below=none,
             stale=flag,
         )  # fmt: skip
@@ -184,7 +184,7 @@ class Following:
         levels = np.array([cut.level for cut in cuts])
         rules = np.array([RULES[cut.rule] for cut in cuts], dtype=np.int64)
         weighting = self.weighting
-        return following.Question(weighting.hops, weighting.pool, weighting.alike, levels, rules, ROUNDING)
+        return following.ThresholdQuery(weighting.hops, weighting.pool, weighting.alike, levels, rules, ROUNDING)
 
     # -- scores and ranks ----------------------------------------------------------------------------------------------
 

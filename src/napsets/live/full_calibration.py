@@ -23,12 +23,12 @@ from napsets.levels import rank_place
 from napsets.live.alarms import smoothed_p_value
 from napsets.live.labelled_nodes import COUNTED, AffectedEntries, EvidenceCounts, ScoreLists
 from napsets.methods.method import Method
-from napsets.methods.moves import REFERENCE_LABEL, Rows, Search
+from napsets.methods.moves import REFERENCE_LABEL, JudgedNodes, Search
 from napsets.predictions import NodeThresholds, PredictionSets, members
 from napsets.scores import ByLabel
 from napsets.scores.base import BoundRows, score_rows
 from napsets.scores.exponents import Learned
-from napsets.scores.informed import Change
+from napsets.scores.informed import AddedCounts
 
 Array = npt.NDArray[Any]
 
@@ -145,7 +145,7 @@ class FullCalibration:
         before = np.repeat(np.where(codes < 0, -codes - 1, -1), np.diff(starts))
         columns: Any = [np.repeat(column, size) for column in (np.arange(entries.size), *added, before)]
         columns.append(np.tile(candidates, entries.size))
-        changed = self._scores_with(entries, Change(*columns)).reshape(entries.size, size)
+        changed = self._scores_with(entries, AddedCounts(*columns)).reshape(entries.size, size)
         own = np.flatnonzero(codes < 0)
         if own.size:
             entries = np.insert(entries, starts[own], counts.entry_of[slots[own]])
@@ -154,7 +154,7 @@ class FullCalibration:
         labels = counts.labels(entries)
         return starts, self._lists.ranked(labels, counts.entries["raw"][entries]), changed
 
-    def _scores_with(self, entries: IntArray, change: Change) -> FloatArray:
+    def _scores_with(self, entries: IntArray, change: AddedCounts) -> FloatArray:
         """Return the scores, as they are ranked, of entries at some places if another node had some label."""
         scores, step = np.empty(change.places.size), max(1, _CHUNK_ENTRIES // self.counts.classes)
         for start in range(0, scores.size, step):
@@ -227,7 +227,7 @@ class FullCalibration:
         owns = np.full(slots.size, -1)
         owns[own >= 0] = local[affected.entries.size :]
         befores = np.where(codes > 0, REFERENCE_LABEL, np.where(codes < 0, -codes - 1, -1))
-        return search.thresholds(Rows(size + np.arange(slots.size), owns, befores), needed, candidates, 1)
+        return search.thresholds(JudgedNodes(size + np.arange(slots.size), owns, befores), needed, candidates, 1)
 
     # -- results -------------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from napsets.kernels import ranked
 from napsets.kernels.candidates import FAR, NEAR_SLOPE, Rule
 from napsets.kernels.growing import OrderedPairs
 from napsets.kernels.layout import read_only
-from napsets.live.state import State, Table
+from napsets.live.state import GrowingTable, State
 from napsets.methods.moves import judge_tables
 from napsets.scores import ByLabel, Informed, Labelled
 from napsets.scores.base import BoundRows
@@ -87,8 +87,8 @@ class EvidenceCounts:
         none, flags, table = np.empty(0, dtype=np.int64), np.empty(0, dtype=bool), np.empty((0, self.classes))
         number, degree = np.empty(0), np.empty(0, dtype=np.int32)
         code = np.empty(0, dtype=np.min_scalar_type(-self.classes - 1))  # read more often than anything else
-        self._by_slot = Table(code=code, reference_degree=degree, entry_of=none, means=table, stale=flags)
-        self.entries = Table(
+        self._by_slot = GrowingTable(code=code, reference_degree=degree, entry_of=none, means=table, stale=flags)
+        self.entries = GrowingTable(
             slots=none,
             near=table, far=table,  # labels counted among the neighbours, and among theirs
             around=table,  # the mean outputs there

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from napsets.checks.values import check_flag, shown
 from napsets.errors import InvalidInputError
-from napsets.files.places import replacing
+from napsets.files.paths import replacing
 from napsets.live.events import Change, Draft
 from napsets.live.fold import Fold, as_bytes
 from napsets.live.monitoring import History

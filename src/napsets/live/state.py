@@ -24,7 +24,7 @@ from napsets.randomness import node_uniforms, split_seed
 Array = npt.NDArray[Any]
 
 
-class Table:
+class GrowingTable:
     """Columns that grow together at their end, in amortised constant time per row.
 
     It starts with an array without rows for each column. `buffers` holds each column with its spare rows at the end.
@@ -130,14 +130,14 @@ def unknown(name: str, missing: Array) -> InvalidInputError:
     )
 
 
-class Adjacency:
+class GrowingAdjacency:
     """Neighbours of each slot, ascending, with room to grow."""
 
     def __init__(self, directed: bool) -> None:
         self.directed = directed
         self.edges = 0  #: stored entries: an undirected edge counts twice
         #: Where each row starts, its size, and its room.
-        self._table = Table(**dict.fromkeys(("starts", "sizes", "rooms"), np.empty(0, dtype=np.int64)))
+        self._table = GrowingTable(**dict.fromkeys(("starts", "sizes", "rooms"), np.empty(0, dtype=np.int64)))
         self.columns: Array = np.empty(0, dtype=np.int32)
         self._used = 0
 
@@ -194,7 +194,7 @@ class Adjacency:
     @property
     def rows(self) -> Any:
         """The neighbours of all slots, as kernels see them."""
-        return growing.Rows(self._table["starts"], self._table["sizes"], self.columns)
+        return growing.GrowingRows(self._table["starts"], self._table["sizes"], self.columns)
 
     def packed(self) -> tuple[IntArray, Array]:
         """Return the rows one after another: offsets and columns."""
@@ -258,11 +258,11 @@ class State:
     def __init__(self, seed: int, directed: bool, class_names: tuple[str, ...] | None) -> None:
         self.seed, self.class_names = seed, class_names
         self.names = Names()
-        self.adjacency = Adjacency(directed)
+        self.adjacency = GrowingAdjacency(directed)
         #: By slot. Labels are −1 where unknown, and −2 in slots without a node; numbers are theirs in the order of
         #: arrival, from 0; arrivals say how many labels had come when each node did. Outputs join with the first node.
         none, flag = np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
-        self.nodes = Table(labels=none, numbers=none, is_reference=flag, arrivals=none, u=np.empty(0))
+        self.nodes = GrowingTable(labels=none, numbers=none, is_reference=flag, arrivals=none, u=np.empty(0))
         self.present = 0
         self.arrived_labels = 0
         self.events = 0

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from napsets.checks.values import check_path, shown
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.files.places import draft_mark
+from napsets.files.paths import draft_mark
 from napsets.live.events import KINDS, Change, pack, unpack
 
 #: Of the log's layout and of what its events mean.

@@ -18,7 +18,7 @@ from napsets.localisers.base import LOCALISERS, Reference, graph_of
 from napsets.localisers.weighed import WeighedLocal, in_pieces, lists_for, running
 
 if TYPE_CHECKING:
-    from napsets.kernels.weighed import Answer, Question
+    from napsets.kernels.weighed import Answer, WeighedQuery
 
 #: A ball with a larger radius almost always covers the whole graph.
 _FURTHEST = 100
@@ -164,7 +164,7 @@ class BallsLocal(WeighedLocal):
         numbers = np.sort(listed[:size])
         return numbers, self._ball_weights[numbers], 1.0 / float(sizes[0])
 
-    def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
+    def answer(self, nodes: IntArray, question: WeighedQuery, answers: Answer, threads: int, progress: Any) -> None:
         """Write the requested results of the nodes."""
         from napsets.kernels.weighed import anchor_answers
 

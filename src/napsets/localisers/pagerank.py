@@ -17,7 +17,7 @@ from napsets.localisers.weighed import WeighedLocal, in_pieces, lists_for
 from napsets.quantile import LARGEST_WEIGHT
 
 if TYPE_CHECKING:
-    from napsets.kernels.weighed import Answer, Question
+    from napsets.kernels.weighed import Answer, WeighedQuery
 
 
 @LOCALISERS.add("pagerank")
@@ -108,7 +108,7 @@ class PageRankLocal(WeighedLocal):
         total = float(mass[numbers].sum())
         return numbers, self.localiser.worth * (mass[numbers] / total) if total else mass[numbers], 1.0
 
-    def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
+    def answer(self, nodes: IntArray, question: WeighedQuery, answers: Answer, threads: int, progress: Any) -> None:
         """Write the requested results of the nodes."""
         from napsets.kernels.weighed import pagerank_answers
 

@@ -25,7 +25,7 @@ from napsets.quantile import ROUNDING
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Stop
-    from napsets.kernels.weighed import Answer, Question
+    from napsets.kernels.weighed import Answer, WeighedQuery
 
 #: Nodes handled between two looks at whether to stop, and where they need no search.
 _PIECE, _LARGE_PIECE = 512, 1 << 14
@@ -63,7 +63,7 @@ class WeighedLocal(ABC):
         """Return running sums, by number, of what reference nodes weigh for everyone, and a factor."""
 
     @abstractmethod
-    def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
+    def answer(self, nodes: IntArray, question: WeighedQuery, answers: Answer, threads: int, progress: Any) -> None:
         """Write the requested results of the nodes."""
 
     @abstractmethod
@@ -109,13 +109,13 @@ class WeighedLocal(ABC):
     def _answers(
         self, nodes: IntArray, cuts: Sequence[Cut], positions: IntArray, threads: int | None, progress: Any
     ) -> Answer:
-        from napsets.kernels.weighed import Question, empty_answer
+        from napsets.kernels.weighed import WeighedQuery, empty_answer
 
         workers = check_threads(threads)
         preparing, answering = stages(progress, (self.unprepared(), nodes.size), nodes.size)
         self.prepare(workers, preparing)
         background_sums, background_weight = self.background()
-        question = Question(
+        question = WeighedQuery(
             read_only(self.reference.by_score[0]),
             read_only(background_sums),
             background_weight,
@@ -168,7 +168,7 @@ class ImportanceLocal(WeighedLocal):
         support: IntArray = labelled.sum() - labelled[nodes]
         return support
 
-    def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
+    def answer(self, nodes: IntArray, question: WeighedQuery, answers: Answer, threads: int, progress: Any) -> None:
         """Write the requested results of the nodes."""
         from napsets.kernels.weighed import background_answers
 

@@ -27,9 +27,9 @@ from napsets.kernels.layout import read_only
 from napsets.kernels.threads import Kernels
 from napsets.levels import rank_place
 from napsets.localisers import LocalThresholds
-from napsets.methods.moves import REFERENCE_LABEL, Rows, Search, judge_tables
+from napsets.methods.moves import REFERENCE_LABEL, JudgedNodes, Search, judge_tables
 from napsets.scores.evidence import passed_shares
-from napsets.scores.informed import BoundInformed, Change
+from napsets.scores.informed import AddedCounts, BoundInformed
 
 #: Entries whose scores are computed at a time, and scores of bags that NumPy holds at a time.
 _ENTRIES, _DENSE = 1 << 20, 1 << 22
@@ -113,8 +113,8 @@ class FullLevel(BagLevel):
         labels[bag.nodes] = bag.labels
         return labels
 
-    def _rows(self, nodes: IntArray) -> Rows:
-        return Rows(nodes, self._place_of[nodes], self._label_of[nodes])
+    def _rows(self, nodes: IntArray) -> JudgedNodes:
+        return JudgedNodes(nodes, self._place_of[nodes], self._label_of[nodes])
 
     @cached_property
     def _direct(self) -> Any:
@@ -177,7 +177,7 @@ class FullLevel(BagLevel):
         changed = _CHANGED * min(float(judges), around)
         return _KERNELS.pay(rows * candidates * (_HELD * judges + changed)) and self._search.rule.known
 
-    def _scores_with(self, change: Change) -> FloatArray:
+    def _scores_with(self, change: AddedCounts) -> FloatArray:
         """Return the scores of judges, which change lists by their places among the judges."""
         scores = np.empty(change.places.size)
         step = max(1, _ENTRIES // self.informed.num_labels)
@@ -189,7 +189,7 @@ class FullLevel(BagLevel):
 
     # -- by NumPy: every score of every bag ----------------------------------------------------------------------------
 
-    def _pairs(self, rows: Rows) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    def _pairs(self, rows: JudgedNodes) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
         """Return which rows are evidence for which judges, and what they add to the judges' counts near and far."""
         graph, exponents = self.scored.reference.graph, self.informed.exponents
         sums = self._direct[rows.nodes] * (NEIGHBOUR if exponents.near else 0.0)
@@ -203,7 +203,7 @@ class FullLevel(BagLevel):
         near = (amount[kept] >= NEIGHBOUR).astype(np.float64)
         return row[kept].astype(np.int64), place[kept].astype(np.int64), near, amount[kept] - NEIGHBOUR * near
 
-    def _bags(self, rows: Rows, candidates: IntArray) -> FloatArray:
+    def _bags(self, rows: JudgedNodes, candidates: IntArray) -> FloatArray:
         """Return the scores of the judges in every bag, shape (rows, candidates, judges); a row's own is infinite."""
         scores = self.scored.level_scores[self.judges]
         bags = np.empty((rows.nodes.size, candidates.size, scores.size))
@@ -211,7 +211,9 @@ class FullLevel(BagLevel):
         pairs: Any = [np.repeat(column, candidates.size) for column in self._pairs(rows)]
         row, place, near, far = pairs
         column = np.tile(np.arange(candidates.size), row.size // max(1, candidates.size))
-        bags[row, column, place] = self._scores_with(Change(place, near, far, rows.befores[row], candidates[column]))
+        bags[row, column, place] = self._scores_with(
+            AddedCounts(place, near, far, rows.befores[row], candidates[column])
+        )
         own = np.flatnonzero(rows.owns >= 0)
         bags[own, :, rows.owns[own]] = np.inf
         return bags
@@ -220,14 +222,14 @@ class FullLevel(BagLevel):
         step = max(1, _DENSE // max(1, candidates * self.judges.size))
         return [slice(start, start + step) for start in range(0, rows, step)]
 
-    def _by_bags(self, rows: Rows, needed: IntArray, candidates: IntArray, threads: int | None) -> FloatArray:
+    def _by_bags(self, rows: JudgedNodes, needed: IntArray, candidates: IntArray, threads: int | None) -> FloatArray:
         values = np.empty((rows.nodes.size, candidates.size))
         for some in self._some_at_a_time(*values.shape):
             bags = np.sort(self._bags(rows.part(some), candidates), axis=2)
             values[some] = np.take_along_axis(bags, needed[some, None, None] - 1, axis=2)[:, :, 0]
         return values
 
-    def _count_in_bags(self, rows: Rows, scores: FloatArray, candidates: IntArray) -> tuple[IntArray, IntArray]:
+    def _count_in_bags(self, rows: JudgedNodes, scores: FloatArray, candidates: IntArray) -> tuple[IntArray, IntArray]:
         below, equal = (np.empty(scores.shape, dtype=np.int64) for _ in range(2))
         for some in self._some_at_a_time(*scores.shape):
             bags, wanted = self._bags(rows.part(some), candidates), scores[some][:, :, None]

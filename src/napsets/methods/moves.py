@@ -50,7 +50,7 @@ from napsets.kernels.candidates import (
 from napsets.kernels.layout import read_only
 from napsets.kernels.threads import Stop, available_threads, run
 from napsets.scores.exponents import PRIOR
-from napsets.scores.informed import BoundInformed, Change
+from napsets.scores.informed import AddedCounts, BoundInformed
 from napsets.scores.rows import APS, THR, Sharpened
 
 #: δ*: shares beyond it are not bounded.
@@ -135,16 +135,16 @@ _ROWS, _ENTRIES = 1 << 12, 1 << 20
 _LISTED = 1 << 14
 
 
-class Rows(NamedTuple):
+class JudgedNodes(NamedTuple):
     """Nodes, the place of each among the judges (−1 for none) and the label that it has already (−1 for none)."""
 
     nodes: IntArray
     owns: IntArray
     befores: IntArray
 
-    def part(self, which: Any) -> Rows:
+    def part(self, which: Any) -> JudgedNodes:
         """Return some of the rows."""
-        return Rows(*(column[which] for column in self))
+        return JudgedNodes(*(column[which] for column in self))
 
 
 class _Moves(NamedTuple):
@@ -158,14 +158,14 @@ class _Moves(NamedTuple):
     #: What the row's node adds to its counts.
     near: FloatArray
     far: FloatArray
-    rows: Rows
+    rows: JudgedNodes
     candidates: IntArray
 
-    def changes(self, which: IntArray) -> Change:
+    def changes(self, which: IntArray) -> AddedCounts:
         """Return what changes for some of the judges."""
         row, column = np.divmod(self.group[which], self.candidates.size)
         near, far = self.near[which], self.far[which]
-        return Change(self.judge[which], near, far, self.rows.befores[row], self.candidates[column])
+        return AddedCounts(self.judge[which], near, far, self.rows.befores[row], self.candidates[column])
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,9 +181,9 @@ class Search:
     rule: Rule
     #: For each group of judges, between what two numbers their scores are if they are ranked at some values.
     bounds: Callable[[FloatArray], FloatArray]
-    compute: Callable[[Change], FloatArray]  #: returns the scores of judges that change
+    compute: Callable[[AddedCounts], FloatArray]  #: returns the scores of judges that change
 
-    def thresholds(self, rows: Rows, needed: IntArray, candidates: IntArray, threads: int | None) -> FloatArray:
+    def thresholds(self, rows: JudgedNodes, needed: IntArray, candidates: IntArray, threads: int | None) -> FloatArray:
         """Return the needed-th smallest score of the judges for each row and candidate."""
         # Where nothing changes: the order of scores, without the node's own.
         passed = (rows.owns >= 0) & (self.order[rows.owns] < needed)
@@ -211,7 +211,7 @@ class Search:
             left, width = np.flatnonzero(beyond), _GROWTH * (width + 1)
         return values
 
-    def counts(self, rows: Rows, scores: FloatArray, candidates: IntArray) -> tuple[IntArray, IntArray]:
+    def counts(self, rows: JudgedNodes, scores: FloatArray, candidates: IntArray) -> tuple[IntArray, IntArray]:
         """Return how many judges are below each candidate of each row, and how many are at it."""
         below, equal = (np.empty(scores.shape, dtype=np.int64) for _ in range(2))
 
@@ -246,7 +246,7 @@ class Search:
         low, high = (bounds[:, side].reshape(len(bounds), windows, -1).swapaxes(0, 1) for side in (0, 1))
         return Cuts(*map(read_only, (low, high, starts)))
 
-    def _moves(self, rows: Rows, candidates: IntArray, judges: Judges, cuts: Cuts) -> Iterator[_Moves]:
+    def _moves(self, rows: JudgedNodes, candidates: IntArray, judges: Judges, cuts: Cuts) -> Iterator[_Moves]:
         """Run the kernel over rows; yield what it lists each time that its space is used up."""
         from napsets.kernels.candidates import list_moves
 

@@ -16,7 +16,7 @@ from napsets.checks.text import visible
 from napsets.errors import InvalidInputError, imported
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.results import Comparison
-from napsets.files.places import check_output, replacing
+from napsets.files.paths import check_output, replacing
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.report.chart_parts import (

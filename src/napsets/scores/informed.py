@@ -172,7 +172,7 @@ def informed_probabilities(
     return evidence.probabilities(learned), learned.exponents
 
 
-class Change(NamedTuple):
+class AddedCounts(NamedTuple):
     """What one node's label adds to the counts of nodes of a bag, one entry for each of them and each candidate."""
 
     places: IntArray  #: which nodes of the bag
@@ -183,10 +183,10 @@ class Change(NamedTuple):
     before: IntArray
     candidates: IntArray  #: the label that it would have
 
-    def part(self, which: slice) -> Change:
+    def part(self, which: slice) -> AddedCounts:
         """Return some of the entries."""
         columns: Any = (column[which] for column in self)
-        return Change(*columns)
+        return AddedCounts(*columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +238,7 @@ class BoundInformed(Sealed, BoundAround):
             raise InvalidInputError("`level` must be full for held-out labels to be evidence")
         return self.bag
 
-    def scores_with(self, change: Change) -> FloatArray:
+    def scores_with(self, change: AddedCounts) -> FloatArray:
         """Return the scores of nodes of the bag at their labels if another node had some label."""
         bag, rows = self.required_bag, change.places
         weights = self.weights[rows]

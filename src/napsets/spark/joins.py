@@ -121,7 +121,7 @@ def batch_count(count: int, cost: float, stored: int, tasks: int, batch_size: in
 
 
 @dataclass(frozen=True)
-class Job:
+class JoinsJob:
     """One call: the input in one shape, and the steps from it to the sets.
 
     With `reverse` the edges of the tables are turned ones. `scored` and `everyone` are found on the way: the labelled
@@ -199,7 +199,7 @@ class Job:
         """Whether each target needs a row of its own, even if no walk reached it."""
         return self.settings.far or self.settings.level.keeps_apart
 
-    def _fitted(self, spark: SparkSession) -> Job:
+    def _fitted(self, spark: SparkSession) -> JoinsJob:
         """Return the job with what it must know of all labelled nodes together."""
         job = self
         if self.settings.level.keeps_apart:

@@ -26,7 +26,7 @@ from napsets.scores import APS
 from napsets.spark.arrays import Arrays
 from napsets.spark.graph_plan import GraphJob
 from napsets.spark.join_tasks import SparkSettings
-from napsets.spark.joins import Checkpoints, Job
+from napsets.spark.joins import Checkpoints, JoinsJob
 from napsets.spark.mapped import Folder
 from napsets.spark.plans import (
     GRAPH_PLAN,
@@ -250,7 +250,7 @@ def predict(spark: SparkSession, inputs: dict[str, DataFrame | None], method: Me
     return replace(result, class_names=tables.class_names)
 
 
-def _job(spark: SparkSession, tables: Tables, method: Method, options: Options) -> Job:
+def _job(spark: SparkSession, tables: Tables, method: Method, options: Options) -> JoinsJob:
     """Return the job of joins."""
     if str(spark.conf.get("spark.sql.adaptive.enabled", "true")).lower() != "true":
         warn("spark.sql.adaptive.enabled is off; it evens out skewed tasks")
@@ -277,7 +277,7 @@ def _job(spark: SparkSession, tables: Tables, method: Method, options: Options) 
         level=method.level,
     )
     directed = options.directed and direction != "both"
-    return Job(tables, settings, directed, options.max_neighbourhood, reverse=direction == "in")
+    return JoinsJob(tables, settings, directed, options.max_neighbourhood, reverse=direction == "in")
 
 
 def _direction(method: Any) -> Direction:

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from napsets.errors import InvalidInputError, NapsetsError
 from napsets.files.formats import SIDECAR
-from napsets.files.places import STALE, check_apart, check_output, draft_mark, is_abandoned, note_written
+from napsets.files.paths import STALE, check_apart, check_output, draft_mark, is_abandoned, note_written
 
 #: The oldest Java that Spark 4 runs on.
 _OLDEST_JAVA = 17

@@ -98,16 +98,16 @@ def _features(data: NodeDataset, arrived: IntArray) -> Any:
     import scipy.sparse
 
     sp: Any = scipy.sparse  # whose types know no sums of such arrays
-    words = sp.csr_array(data.features, dtype=np.float64)
-    words.data = np.copysign(np.log1p(np.abs(words.data)), words.data)  # features need not be counts
-    words = sp.diags_array(1.0 / np.maximum(np.sqrt((words**2).sum(axis=1)), 1e-12)) @ words
+    own = sp.csr_array(data.features, dtype=np.float64)
+    own.data = np.copysign(np.log1p(np.abs(own.data)), own.data)  # features need not be counts
+    own = sp.diags_array(1.0 / np.maximum(np.sqrt((own**2).sum(axis=1)), 1e-12)) @ own
     source = np.repeat(np.arange(data.num_nodes), data.graph.degrees)
     before = arrived[data.graph.indices] < arrived[source]
     earlier = sp.csr_array(
         (np.ones(int(before.sum())), (source[before], data.graph.indices[before])), shape=(data.num_nodes,) * 2
     )
-    means = sp.diags_array(1.0 / np.maximum(earlier.sum(axis=1), 1.0)) @ (earlier @ words)
-    return sp.hstack([words, means]).tocsr()
+    means = sp.diags_array(1.0 / np.maximum(earlier.sum(axis=1), 1.0)) @ (earlier @ own)
+    return sp.hstack([own, means]).tocsr()
 
 
 def _softmax(logits: npt.NDArray[Any]) -> FloatArray:

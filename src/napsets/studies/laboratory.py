@@ -28,7 +28,7 @@ from napsets.checks.values import check_count
 from napsets.datasets import NodeDataset
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsError, arrow
 from napsets.files.formats import open_table
-from napsets.files.places import note_written, replacing
+from napsets.files.paths import note_written, replacing
 from napsets.files.predictions import NodePredictions
 from napsets.studies import study as versions
 from napsets.studies.drift_study import DriftStudy

@@ -10,7 +10,7 @@ from napsets.checks.text import percent
 from napsets.datasets import DATASETS
 from napsets.methods import METHODS, AutoMethod, make_method, title
 from napsets.studies.draws import KINDS, MODELS, DrawCell, DrawScope, DrawStudy
-from napsets.studies.standings import BASELINE, Overall, Standing, front, front_figure, grouped, overall, standings
+from napsets.studies.standings import BASELINE, Overall, Standing, front, front_figure, grouped, make_standings, overall
 from napsets.studies.study import POSITIVE, SHARE, Row, columns
 from napsets.studies.tables import Entry, Table, fold, join_page, mean
 
@@ -82,18 +82,18 @@ class LeaderboardStudy(DrawStudy):
         """Return the tables of the page, and a short one for the terminal."""
         return [
             table
-            for share, places in _by_share(rows).items()
+            for share, standings in _by_share(rows).items()
             for table in (
-                *_overall_tables(places, share),
+                *_overall_tables(standings, share),
                 _model_table([row for row in rows if row["share"] == share], share),
-                _kind_table(places, share),
-                *_graph_tables(places, share),
+                _kind_table(standings, share),
+                *_graph_tables(standings, share),
             )
         ]
 
     def figures(self, rows: Sequence[Row]) -> dict[str, Any]:
         """Return the pictures by name, one for each share of labels."""
-        return {_name("front", share): front_figure(places) for share, places in _by_share(rows).items()}
+        return {_name("front", share): front_figure(standings) for share, standings in _by_share(rows).items()}
 
     def text(self, rows: Sequence[Row]) -> str:
         """Return the page: the picture and the findings first, the tables behind folds."""
@@ -146,13 +146,13 @@ class LeaderboardStudy(DrawStudy):
 
 
 def _by_share(rows: Sequence[Row]) -> dict[float, list[Standing]]:
-    return dict(sorted(grouped(standings(rows), "share").items()))
+    return dict(sorted(grouped(make_standings(rows), "share").items()))
 
 
-def findings(places: Sequence[Standing]) -> list[str]:
+def findings(standings: Sequence[Standing]) -> list[str]:
     """Return the findings for one share of labels, including where the methods that choose automatically lose."""
-    summaries = overall(places)
-    graphs = len({place.dataset for place in places})
+    summaries = overall(standings)
+    graphs = len({standing.dataset for standing in standings})
     able = [summary for summary in summaries if not summary.fails and summary.graphs == graphs]
     sentences = []
     if able:
@@ -169,18 +169,18 @@ def findings(places: Sequence[Standing]) -> list[str]:
     failing = [f"`{summary.method}` ({', '.join(summary.fails)})" for summary in summaries if summary.fails]
     if failing:
         sentences.append(f"Methods whose coverage is clearly too low on a graph: {'; '.join(failing)}.")
-    wide = [summary for summary in summaries if summary.coverage > 1.0 - places[0].alpha / 2]
+    wide = [summary for summary in summaries if summary.coverage > 1.0 - standings[0].alpha / 2]
     if wide:
         sentences.append(
             "Methods whose average coverage is far too high, with larger sets than necessary: "
             + ", ".join(f"`{summary.method}` ({summary.coverage:.3f})" for summary in wide)
             + "."
         )
-    sentences += [_about(summary, places) for summary in summaries if _chooses(summary.method)]
+    sentences += [_about(summary, standings) for summary in summaries if _chooses(summary.method)]
     return sentences
 
 
-def _about(summary: Overall, places: Sequence[Standing]) -> str:
+def _about(summary: Overall, standings: Sequence[Standing]) -> str:
     """Describe the results of a method that chooses automatically, and where another one is better in both respects."""
     sentence = (
         f"`{summary.method}`, which chooses automatically, has sets {summary.ratio.text(2)} times the size of "
@@ -188,9 +188,11 @@ def _about(summary: Overall, places: Sequence[Standing]) -> str:
         f"`{BASELINE}` by {summary.gap_difference.text()}. It is on the Pareto front of {summary.front_text} graphs."
     )
     lost = []
-    for mine in places:
+    for mine in standings:
         if mine.method == summary.method:
-            here = [other for other in places if other.dataset == mine.dataset and other.covers and other.beats(mine)]
+            here = [
+                other for other in standings if other.dataset == mine.dataset and other.covers and other.beats(mine)
+            ]
             if here:
                 lost.append(f"{mine.dataset} (`{min(here, key=lambda other: other.size).method}`)")
     if lost:
@@ -247,9 +249,9 @@ _OVERALL: dict[str, Any] = {
 _SHORT = ("method", "size ratio (95 %)", "gap (95 %)", "coverage", "full", "on the front of")
 
 
-def _overall_tables(places: Sequence[Standing], share: float) -> list[Table]:
+def _overall_tables(standings: Sequence[Standing], share: float) -> list[Table]:
     """Return the comparison over all graphs in the width of a terminal, and whole."""
-    summaries, heading = overall(places), f"{percent(share, 0)} labelled, all models: relative to"
+    summaries, heading = overall(standings), f"{percent(share, 0)} labelled, all models: relative to"
     short = {name: _OVERALL[name] for name in _SHORT} | {"size ratio (95 %)": lambda summary: summary.ratio.text(2)}
     notes = [
         "Rank: average rank by size among the methods that cover. Seconds: time to calibrate and predict; scores that "
@@ -267,8 +269,8 @@ def _overall_tables(places: Sequence[Standing], share: float) -> list[Table]:
 def _model_table(rows: Sequence[Row], share: float) -> Table:
     """Return ratio and gap of each method with each model."""
     by_model = {
-        model: {summary.method: summary for summary in overall(places)}
-        for model, places in sorted(grouped(standings(rows, by_model=True), "model").items())
+        model: {summary.method: summary for summary in overall(standings)}
+        for model, standings in sorted(grouped(make_standings(rows, by_model=True), "model").items())
     }
     methods = dict.fromkeys(method for summaries in by_model.values() for method in summaries)
     lines: list[list[Entry]] = []
@@ -281,35 +283,40 @@ def _model_table(rows: Sequence[Row], share: float) -> Table:
     return Table(_name("models", share), f"{percent(share, 0)} labelled: size ratio and gap by model", columns, lines)
 
 
-def _kind_table(places: Sequence[Standing], share: float) -> Table:
-    by_method = grouped(places, "method")
+def _kind_table(standings: Sequence[Standing], share: float) -> Table:
+    by_method = grouped(standings, "method")
     rows: list[list[Entry]] = [
-        [summary.method, *(mean(place.excess[kind] for place in by_method[summary.method]) for kind in KINDS)]
-        for summary in overall(places)
+        [summary.method, *(mean(standing.excess[kind] for standing in by_method[summary.method]) for kind in KINDS)]
+        for summary in overall(standings)
     ]
     heading = f"{percent(share, 0)} labelled: excess gap by kind of group, mean over graphs"
     return Table(_name("kinds", share), heading, ["method", *KINDS], rows)
 
 
-def _graph_tables(places: Sequence[Standing], share: float) -> list[Table]:
+def _graph_tables(standings: Sequence[Standing], share: float) -> list[Table]:
     """Return size, gap and coverage of each method on each graph; those on the Pareto front are bold."""
-    by_graph = {graph: {place.method: place for place in here} for graph, here in grouped(places, "dataset").items()}
+    by_graph = {
+        graph: {standing.method: standing for standing in here} for graph, here in grouped(standings, "dataset").items()
+    }
     fronts = {graph: front(list(here.values())) for graph, here in by_graph.items()}
     shown: dict[str, tuple[str, Callable[[Standing], str]]] = {
-        "size": ("mean size ± standard error over seeds", lambda place: _pair(place.size, place.size_error, 2)),
-        "gap": ("excess gap ± standard error over seeds", lambda place: _pair(place.gap, place.gap_error, 3)),
-        "coverage": ("coverage", lambda place: f"{place.coverage:.3f}"),
+        "size": (
+            "mean size ± standard error over seeds",
+            lambda standing: _pair(standing.size, standing.size_error, 2),
+        ),
+        "gap": ("excess gap ± standard error over seeds", lambda standing: _pair(standing.gap, standing.gap_error, 3)),
+        "coverage": ("coverage", lambda standing: f"{standing.coverage:.3f}"),
     }
 
     def entry(method: str, graph: str, text: Callable[[Standing], str]) -> Entry:
-        place = by_graph[graph].get(method)
-        if place is None:
+        standing = by_graph[graph].get(method)
+        if standing is None:
             return None
-        return f"**{text(place)}**" if place in fronts[graph] else text(place)
+        return f"**{text(standing)}**" if standing in fronts[graph] else text(standing)
 
     tables = []
     for name, (heading, text) in shown.items():
-        lines = [[s.method, *(entry(s.method, graph, text) for graph in by_graph)] for s in overall(places)]
+        lines = [[s.method, *(entry(s.method, graph, text) for graph in by_graph)] for s in overall(standings)]
         words = f"{percent(share, 0)} labelled: {heading}"
         tables.append(Table(_name(name, share), words, ["method", *by_graph], lines, for_screen=False))
     return tables

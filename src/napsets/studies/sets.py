@@ -20,7 +20,7 @@ from napsets.datasets import amazon_predictions
 from napsets.errors import InvalidInputError
 from napsets.files.predictions import NodePredictions
 from napsets.studies.draws import GRAPHS, KINDS, MODELS, DrawCell, DrawScope, DrawStudy
-from napsets.studies.standings import BASELINE, Overall, Standing, grouped, overall, standings
+from napsets.studies.standings import BASELINE, Overall, Standing, grouped, make_standings, overall
 from napsets.studies.study import DIFFERENCE, POSITIVE, SHARE, Row, columns
 from napsets.studies.tables import Entry, Table, fold, join_page, mean
 
@@ -125,22 +125,27 @@ class SetsStudy(DrawStudy):
 
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """Return the tables of the page; the comparison with split APS is short enough for a terminal."""
-        places = standings(rows, by_model=True)
-        return [*_comparison_tables(places), *_goal_table(places), *_choice_table(rows), *_graph_tables(rows, places)]
+        standings = make_standings(rows, by_model=True)
+        return [
+            *_comparison_tables(standings),
+            *_goal_table(standings),
+            *_choice_table(rows),
+            *_graph_tables(rows, standings),
+        ]
 
     def text(self, rows: Sequence[Row]) -> str:
         """Return the page: goals and comparison first, the tables of single models and graphs behind folds."""
         if not rows:
             return f"# Sets on a dozen graphs\n\nNo results yet. Run\n\n```\n{COMMAND}\n```\n"
-        places = standings(rows, by_model=True)
-        counts = sorted({place.draws for place in places})
+        standings = make_standings(rows, by_model=True)
+        counts = sorted({standing.draws for standing in standings})
         settings = {
-            "graphs": len({place.dataset for place in places}),
-            "models": len(_models(places)),
+            "graphs": len({standing.dataset for standing in standings}),
+            "models": len(_models(standings)),
             "repetitions": f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}",
             "command": COMMAND,
         }
-        goal_table, comparisons = _goal_table(places), _comparison_tables(places)
+        goal_table, comparisons = _goal_table(standings), _comparison_tables(standings)
         everywhere = [wide for wide in comparisons if "all-models" in wide.name] or comparisons
         by_model = [wide for wide in comparisons if wide not in everywhere]
         tested = [line for method in ("auto", "auto-small") for line in _test_sentences(rows, method)]
@@ -157,7 +162,7 @@ class SetsStudy(DrawStudy):
             "## Choices of `auto`",
             fold("The most frequent choices", *_markdown(_choice_table(rows))),
             "## Graph by graph",
-            fold("Size, gaps and coverage", *_markdown(_graph_tables(rows, places))),
+            fold("Size, gaps and coverage", *_markdown(_graph_tables(rows, standings))),
         ]
         return join_page(parts)
 
@@ -166,14 +171,14 @@ def _markdown(tables: Iterable[Table]) -> list[str]:
     return [table.markdown() for table in tables]
 
 
-def _models(places: Iterable[Standing]) -> list[str]:
-    there = {place.model for place in places}
+def _models(standings: Iterable[Standing]) -> list[str]:
+    there = {standing.model for standing in standings}
     return [model for model in MODELS if model in there]
 
 
-def _scopes(places: Sequence[Standing]) -> dict[str, list[str]]:
+def _scopes(standings: Sequence[Standing]) -> dict[str, list[str]]:
     """Return all models together, and each of them."""
-    models = _models(places)
+    models = _models(standings)
     return ({"all models": models} if len(models) > 1 else {}) | {model: [model] for model in models}
 
 
@@ -189,16 +194,16 @@ class SplitRatios(NamedTuple):
     gaps_by_kind: dict[str, float]
 
 
-def compare_with_split(places: Iterable[Standing], share: float, models: Sequence[str]) -> dict[str, SplitRatios]:
+def compare_with_split(standings: Iterable[Standing], share: float, models: Sequence[str]) -> dict[str, SplitRatios]:
     """Compare each method with split APS on all graphs and these models."""
-    here = [place for place in places if place.share == share and place.model in models]
-    base = {place.place: place for place in here if place.method == BASELINE}
+    here = [standing for standing in standings if standing.share == share and standing.model in models]
+    base = {standing.setting: standing for standing in here if standing.method == BASELINE}
     summaries = {summary.method: summary for summary in overall(here)}
     ratios = {}
     for method, mine in grouped(here, "method").items():
-        theirs = [base[place.place] for place in mine]
+        theirs = [base[standing.setting] for standing in mine]
         kinds = {kind: mean(p.excess[kind] for p in mine) / mean(p.excess[kind] for p in theirs) for kind in KINDS}
-        gaps = mean(place.total for place in mine) / mean(place.total for place in theirs)
+        gaps = mean(standing.total for standing in mine) / mean(standing.total for standing in theirs)
         ratios[method] = SplitRatios(summaries[method], gaps, kinds)
     return {method: ratios[method] for method in _in_order(ratios)}
 
@@ -208,7 +213,7 @@ def _in_order(methods: Iterable[str]) -> list[str]:
     return [*(name for name in METHODS if name in there), *sorted(name for name in there if name not in METHODS)]
 
 
-def _comparison_tables(places: Sequence[Standing]) -> list[Table]:
+def _comparison_tables(standings: Sequence[Standing]) -> list[Table]:
     """Return sizes and gaps relative to split APS, for each share of labels, over all models and for each."""
     sizes: dict[str, Any] = {
         "method": "method",
@@ -222,9 +227,9 @@ def _comparison_tables(places: Sequence[Standing]) -> list[Table]:
     }
     size_notes = ["Coverage, and the share of empty and of full sets, are means over graphs."]
     comparisons = []
-    for share in sorted({place.share for place in places}):
-        for name, models in _scopes(places).items():
-            ratios = compare_with_split(places, share, models)
+    for share in sorted({standing.share for standing in standings}):
+        for name, models in _scopes(standings).items():
+            ratios = compare_with_split(standings, share, models)
             where, file = f"{percent(share, 0)} labelled, {name}", f"{_percent(share)}-{name.replace(' ', '-')}"
             summaries = [ratio.sizes for ratio in ratios.values()]
             title = f"{where}: ratio of mean sizes"
@@ -249,9 +254,9 @@ class Goal(NamedTuple):
         return self.value <= self.limit
 
 
-def goals(places: Sequence[Standing], models: Sequence[str]) -> list[Goal]:
+def goals(standings: Sequence[Standing], models: Sequence[str]) -> list[Goal]:
     """Return the goals that were set, over all graphs and these models; nothing if these were not measured."""
-    by_share = {share: compare_with_split(places, share, models) for share in (0.05, 0.3)}
+    by_share = {share: compare_with_split(standings, share, models) for share in (0.05, 0.3)}
     if not all(method in by_share[share] for method, share, *_ in _GOALS):
         return []
     reached = []
@@ -262,10 +267,10 @@ def goals(places: Sequence[Standing], models: Sequence[str]) -> list[Goal]:
     return reached
 
 
-def _goal_table(places: Sequence[Standing]) -> list[Table]:
+def _goal_table(standings: Sequence[Standing]) -> list[Table]:
     """Return the goals with the measured values; nothing if these were not measured."""
-    scopes = _scopes(places)
-    reached = [goals(places, models) for models in scopes.values()]
+    scopes = _scopes(standings)
+    reached = [goals(standings, models) for models in scopes.values()]
     if not reached or not all(reached):
         return []
     lines: list[list[Entry]] = [
@@ -356,14 +361,14 @@ def _graphs(datasets: Iterable[str]) -> list[str]:
     return [*(name for name in GRAPHS if name in names), *sorted(names - set(GRAPHS))]
 
 
-def _graph_tables(rows: Sequence[Row], places: Sequence[Standing]) -> list[Table]:
+def _graph_tables(rows: Sequence[Row], standings: Sequence[Standing]) -> list[Table]:
     """Return size, excess gaps and coverage of each method on each graph."""
     shown = {"size": ("mean-size", "mean size", 2), "total": ("total", "sum of excess gaps", 3)}
     shown |= {"coverage": ("coverage", "coverage", 3)}
     graph_tables, known = [], {(row["dataset"], row["model"], row["share"]): row for row in rows}
-    for share in sorted({place.share for place in places}):
-        for model in _models(places):
-            here = {(p.dataset, p.method): p for p in places if (p.share, p.model) == (share, model)}
+    for share in sorted({standing.share for standing in standings}):
+        for model in _models(standings):
+            here = {(p.dataset, p.method): p for p in standings if (p.share, p.model) == (share, model)}
             methods = _in_order({method for _, method in here})
             for name, (file, heading, digits) in shown.items():
                 lines: list[list[Entry]] = []

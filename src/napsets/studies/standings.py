@@ -61,7 +61,7 @@ class Standing:
     alpha: float  #: error rate
 
     @property
-    def place(self) -> str:
+    def setting(self) -> str:
         """Where it was measured, for people."""
         return f"{self.dataset}, {self.model}" if self.model else self.dataset
 
@@ -81,7 +81,7 @@ class Standing:
         return no_worse and (self.size < other.size or self.gap < other.gap)
 
 
-def standings(rows: Iterable[Row], *, by_model: bool = False) -> list[Standing]:
+def make_standings(rows: Iterable[Row], *, by_model: bool = False) -> list[Standing]:
     """Return the standing of each method on each graph with each share, over all models or for each of them.
 
     Rows without a baseline are left out.
@@ -147,11 +147,11 @@ def _lacking(row: Row, kind: str) -> float:
     return math.nan if under is None else under - row[f"chance_{kind}"] / 2
 
 
-def front(places: Sequence[Standing]) -> list[Standing]:
+def front(standings: Sequence[Standing]) -> list[Standing]:
     """Return those that cover and that no other one that covers beats, the smallest sets first."""
-    able = [place for place in places if place.covers]
-    best = [place for place in able if not any(other.beats(place) for other in able)]
-    return sorted(best, key=lambda place: (place.size, place.gap))
+    able = [standing for standing in standings if standing.covers]
+    best = [standing for standing in able if not any(other.beats(standing) for other in able)]
+    return sorted(best, key=lambda standing: (standing.size, standing.gap))
 
 
 @dataclass(frozen=True)
@@ -185,40 +185,40 @@ class Overall:
         return f"{self.on_front} of {self.graphs}"
 
 
-def overall(places: Sequence[Standing]) -> list[Overall]:
+def overall(standings: Sequence[Standing]) -> list[Overall]:
     """Compare methods over the graphs of one share, the smallest sets first."""
-    by_graph, by_method = grouped(places, "place"), grouped(places, "method")
-    base = {place.place: place for place in by_method.get(BASELINE, [])}
-    fronts = {graph: {place.method for place in front(here)} for graph, here in by_graph.items()}
+    by_graph, by_method = grouped(standings, "setting"), grouped(standings, "method")
+    base = {standing.setting: standing for standing in by_method.get(BASELINE, [])}
+    fronts = {graph: {standing.method for standing in front(here)} for graph, here in by_graph.items()}
     ranks = {graph: _ranks(here) for graph, here in by_graph.items()}
     summaries = []
     for method, mine in by_method.items():
-        worst = max(mine, key=lambda place: place.ratio)
+        worst = max(mine, key=lambda standing: standing.ratio)
         summaries.append(
             Overall(
                 method,
                 graphs=len(mine),
-                draws=sum(place.draws for place in mine),
-                ratio=MeanInterval(*(math.exp(end) for end in interval(np.log([place.ratio for place in mine])))),
-                arithmetic=mean(place.ratio for place in mine),
+                draws=sum(standing.draws for standing in mine),
+                ratio=MeanInterval(*(math.exp(end) for end in interval(np.log([standing.ratio for standing in mine])))),
+                arithmetic=mean(standing.ratio for standing in mine),
                 worst=worst.ratio,
-                worst_on=worst.place,
-                gap=interval(np.array([place.gap for place in mine])),
-                gap_difference=interval(np.array([place.gap - base[place.place].gap for place in mine])),
-                rank=mean(ranks[place.place][method] for place in mine if method in ranks[place.place]),
-                on_front=sum(method in fronts[place.place] for place in mine),
-                fails=[place.dataset for place in mine if not place.covers],
-                **{name: mean(getattr(place, name) for place in mine) for name in _AVERAGED},
+                worst_on=worst.setting,
+                gap=interval(np.array([standing.gap for standing in mine])),
+                gap_difference=interval(np.array([standing.gap - base[standing.setting].gap for standing in mine])),
+                rank=mean(ranks[standing.setting][method] for standing in mine if method in ranks[standing.setting]),
+                on_front=sum(method in fronts[standing.setting] for standing in mine),
+                fails=[standing.dataset for standing in mine if not standing.covers],
+                **{name: mean(getattr(standing, name) for standing in mine) for name in _AVERAGED},
             )
         )
     return sorted(summaries, key=lambda summary: summary.ratio.mean)
 
 
-def grouped(places: Iterable[Standing], name: str) -> dict[Any, list[Standing]]:
-    """Return the places by one of their attributes."""
+def grouped(standings: Iterable[Standing], name: str) -> dict[Any, list[Standing]]:
+    """Return the standings by one of their attributes."""
     groups: dict[Any, list[Standing]] = defaultdict(list)
-    for place in places:
-        groups[getattr(place, name)].append(place)
+    for standing in standings:
+        groups[getattr(standing, name)].append(standing)
     return groups
 
 
@@ -226,27 +226,32 @@ def _ranks(here: Sequence[Standing]) -> dict[str, float]:
     """Return the rank by size of each method that covers; those of the same size share the mean of theirs."""
     from scipy.stats import rankdata
 
-    able = [place for place in here if place.covers]
-    return {place.method: float(rank) for place, rank in zip(able, rankdata([p.size for p in able]), strict=True)}
+    able = [standing for standing in here if standing.covers]
+    return {standing.method: float(rank) for standing, rank in zip(able, rankdata([p.size for p in able]), strict=True)}
 
 
 def _error(values: Sequence[float]) -> float:
     return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
 
 
-def front_figure(places: Sequence[Standing]) -> Any:
+def front_figure(standings: Sequence[Standing]) -> Any:
     """Return one panel per graph of one share: methods by mean size and excess gap, and the Pareto front."""
-    charts = [_panel(here, graph) for graph, here in grouped(places, "dataset").items()]
+    charts = [_panel(here, graph) for graph, here in grouped(standings, "dataset").items()]
     return panels(charts, 3).resolve_scale(color="shared")
 
 
 def _panel(here: Sequence[Standing], graph: str) -> Any:
     alt = imported("altair", "report")
     best = front(here)
-    on_front = {place.method for place in best}
+    on_front = {standing.method for standing in best}
     points = [
-        {"method": title(place.method), "size": place.size, "gap": place.gap, "place": _place(place, on_front)}
-        for place in here
+        {
+            "method": title(standing.method),
+            "size": standing.size,
+            "gap": standing.gap,
+            "place": _place(standing, on_front),
+        }
+        for standing in here
     ]
     # Logarithmic, because the sets of NAPS as published may be several times as large as the others.
     wide, high = alt.Scale(type="log", nice=False, padding=12), alt.Scale(zero=False, padding=12)
@@ -256,7 +261,7 @@ def _panel(here: Sequence[Standing], graph: str) -> Any:
     drawn = alt.Chart(alt.Data(values=points)).encode(x=x, y=y, color=colour)
     named = [point for point in points if point["place"] in ("on the front", "baseline")]
     words = alt.Chart(alt.Data(values=named)).mark_text(align="left", dx=6, dy=-4, fontSize=9)
-    joined = alt.Chart(alt.Data(values=[{"size": place.size, "gap": place.gap} for place in best]))
+    joined = alt.Chart(alt.Data(values=[{"size": standing.size, "gap": standing.gap} for standing in best]))
     return alt.layer(
         joined.mark_line(color=_COLOURS["on the front"], opacity=0.5).encode(x=x, y=y),
         drawn.mark_point(filled=True, size=45, opacity=0.9),
@@ -264,9 +269,9 @@ def _panel(here: Sequence[Standing], graph: str) -> Any:
     ).properties(width=250, height=210, title=graph)
 
 
-def _place(place: Standing, on_front: set[str]) -> str:
-    if not place.covers:
+def _place(standing: Standing, on_front: set[str]) -> str:
+    if not standing.covers:
         return "does not cover"
-    if place.method in on_front:
+    if standing.method in on_front:
         return "on the front"
-    return "baseline" if place.method == BASELINE else "not on it"
+    return "baseline" if standing.method == BASELINE else "not on it"

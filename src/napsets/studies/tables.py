@@ -17,7 +17,7 @@ import numpy as np
 from napsets.checks.arguments import FloatArray
 from napsets.checks.values import choose
 from napsets.errors import imported
-from napsets.files.places import replacing
+from napsets.files.paths import replacing
 
 #: The forms that are files, and their suffixes.
 FORMATS = {"markdown": ".md", "csv": ".csv", "latex": ".tex"}

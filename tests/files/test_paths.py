@@ -8,7 +8,7 @@ import os
 import pytest
 
 from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
-from napsets.files.places import check_output, reading, recording, replacing
+from napsets.files.paths import check_output, reading, recording, replacing
 
 
 def test_a_file_appears_whole_under_its_name(tmp_path):
