@@ -15,7 +15,7 @@ import napsets as ns
 from oracles import same_bits
 
 HERE = Path(__file__).parent
-CALLS_OF_EVERY_RUN, ALL_CALLS, AT_A_TIME = 3000, 100_000, 10_000
+CALLS_OF_EVERY_RUN, ALL_CALLS, AT_A_TIME = 2300, 100_000, 10_000
 
 
 def hostile_calls(folder: Path, calls: int, seed: int) -> dict:

@@ -38,10 +38,11 @@ def fits(counts, pmf, draws):
     return chisquare(observed, np.array(expected) * (sum(observed) / sum(expected))).pvalue
 
 
-def bipartite(calibrators, tested):
-    """Every tested node is a neighbour of every calibrator: one hop is all of the calibration set."""
-    source, target = np.divmod(np.arange(calibrators * tested), tested)
-    return ns.Graph.from_edge_index([source, calibrators + target], calibrators + tested)
+def copies(edges, size, count):
+    """A graph of `count` graphs without an edge between them: what happens in one is independent of the others."""
+    shifts = size * np.arange(count)
+    ends = (np.reshape(edges, (2, 1, -1)) + shifts[:, None]).reshape(2, -1)
+    return ns.Graph.from_edge_index(ends, size * count)
 
 
 @pytest.mark.parametrize("method", ["split", "naps"])
@@ -51,16 +52,23 @@ def test_coverage_over_many_draws_follows_the_beta_binomial_law(method, calibrat
     # BetaBinomial(m, k, n+1−k) number is covered. Whatever the model; it is in the order of the scores alone.
     draws, tested = 1500, 40
     rng = np.random.default_rng(calibrators)
-    graph = bipartite(calibrators, tested)
-    calibration, nodes = np.arange(calibrators), np.arange(calibrators, calibrators + tested)
+    size = calibrators + tested
     counts = np.zeros(tested + 1)
-    for draw in range(draws):
-        p, y = exchangeable(rng, calibrators + tested)
-        if method == "split":
-            predictor = ns.SplitConformal(seed=draw).calibrate(p, y, calibration=calibration)
-        else:
-            predictor = ns.NAPS(hops=1, seed=draw).calibrate(graph, p, y, calibration=calibration)
-        counts[predictor.predict(nodes, alpha).contains(y).sum()] += 1
+    if method == "split":
+        for draw in range(draws):
+            p, y = exchangeable(rng, size)
+            predictor = ns.SplitConformal(seed=draw).calibrate(p, y, calibration=np.arange(calibrators))
+            counts[predictor.predict(np.arange(calibrators, size), alpha).contains(y).sum()] += 1
+    else:
+        # Every tested node is a neighbour of every calibrator: one hop is all of the calibration set.
+        pairs, together = np.divmod(np.arange(calibrators * tested), tested), 100
+        graph = copies([pairs[0], calibrators + pairs[1]], size, together)
+        calibrates = np.arange(graph.num_nodes) % size < calibrators
+        for seed in range(draws // together):
+            p, y = exchangeable(rng, graph.num_nodes)
+            naps = ns.NAPS(hops=1, seed=seed).calibrate(graph, p, y, calibration=calibrates)
+            covered = naps.predict(~calibrates, alpha).contains(y).reshape(together, tested)
+            np.add.at(counts, covered.sum(axis=1), 1)
     k = math.ceil(round((calibrators + 1) * (1 - alpha), 9))
     law = betabinom.pmf(np.arange(tested + 1), tested, k, calibrators + 1 - k)
     assert fits(counts, law, draws) > LEVEL
@@ -75,9 +83,10 @@ def test_coverage_given_calibration_is_beta_distributed():
     # With uniform scores the coverage of a threshold is the threshold itself: no tested nodes are needed.
     n, alpha, draws = 60, 0.2, 4000
     rng = np.random.default_rng(8)
-    star = ns.Graph.from_edge_index([np.zeros(n, int), np.arange(1, n + 1)], n + 1)
+    stars = copies([np.zeros(n, int), np.arange(1, n + 1)], n + 1, draws)
+    hubs, leaves = np.split(np.arange((n + 1) * draws).reshape(draws, n + 1), [1], axis=1)
     k = math.ceil(round((n + 1) * (1 - alpha), 9))
-    coverage = [ns.hop_thresholds(star, rng.random(n), np.arange(1, n + 1), [0], [1.0], alpha)[0] for _ in range(draws)]
+    coverage = ns.hop_thresholds(stars, rng.random(n * draws), leaves.ravel(), hubs.ravel(), [1.0], alpha)
     assert kstest(coverage, beta(k, n + 1 - k).cdf).pvalue > LEVEL
     for wrong in (k - 1, k + 1):
         assert kstest(coverage, beta(wrong, n + 1 - wrong).cdf).pvalue < LEVEL
@@ -114,17 +123,13 @@ def test_any_decay_covers_at_least_as_often_as_asked_on_exchangeable_data(decay)
     # Weights that do not look at the data cost nothing where the data are exchangeable.
     alpha, draws, size = 0.2, 400, 300
     rng = np.random.default_rng(5)
-    graph = ns.Graph.from_edge_index(rng.integers(size, size=(2, 900)), size)
-    calibration = np.arange(1, size)
-    hit = 0
-    for draw in range(draws):
-        p, y = exchangeable(rng, size)
-        sets = (
-            ns.NAPS(hops=3, decay=decay, seed=draw).calibrate(graph, p, y, calibration=calibration).predict([0], alpha)
-        )
-        hit += int(sets.contains(y)[0])  # one node a draw, so that draws are independent
-    assert sets.support[0] > 10
-    assert binom.cdf(hit, draws, 1 - alpha) > LEVEL
+    graph = copies(rng.integers(size, size=(2, 900)), size, draws)
+    p, y = exchangeable(rng, size * draws)
+    tested = np.arange(0, size * draws, size)  # one node per copy, so that draws are independent
+    calibration = np.setdiff1d(np.arange(size * draws), tested)
+    sets = ns.NAPS(hops=3, decay=decay).calibrate(graph, p, y, calibration=calibration).predict(tested, alpha)
+    assert (sets.support > 10).all()
+    assert binom.cdf(sets.contains(y).sum(), draws, 1 - alpha) > LEVEL
 
 
 def block_violations(rng, n, p_in, p_out, draws, alpha, hops=1):

@@ -6,54 +6,47 @@ import json
 import os
 import subprocess
 import sys
+import warnings
+from pathlib import Path
 
 import pytest
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile, _CacheLocator
 
+import napsets as ns
 from napsets.kernels import _jit
 from napsets.kernels._jit import jit
 
-SCRIPT = """
-import json, warnings
-from napsets.kernels._jit import jit
 
-@jit
 def double(x):
     return x + x
 
-@jit
+
 def triple(x):
     return x + x + x
 
-{before}
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    answer = [double(2), triple(2)]
-hits = sum(sum(kernel.stats.cache_hits.values()) for kernel in (double, triple))
-assert all(w.category.__name__ == "NapsetsWarning" for w in caught)
-print(json.dumps([answer, hits, [str(w.message) for w in caught]]))
-"""
+
+class Kernels:
+    """Two kernels as a new process has them: nothing is compiled yet, and nothing was warned of."""
+
+    def __init__(self):
+        self.kernels = [jit(double), jit(triple)]
+        _jit._printed.clear()
+
+    def call(self):
+        """Return what they answer, how many were kept on disk, and the warnings."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            answer = [kernel(2) for kernel in self.kernels]
+        hits = sum(sum(kernel.stats.cache_hits.values()) for kernel in self.kernels)
+        assert all(w.category is ns.NapsetsWarning for w in caught)
+        return answer, hits, [str(w.message) for w in caught]
 
 
-@pytest.fixture
-def start(tmp_path):
-    """Start a process that calls two kernels; it tells their answers, those that were cached, and what it warned."""
-
-    def begin(before=""):
-        script = tmp_path / "kernels.py"
-        if not script.exists() or script.read_text() != SCRIPT.format(before=before):
-            script.write_text(SCRIPT.format(before=before))
-            os.utime(script, (0, 0))  # a kernel that seems changed would be compiled again
-        env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-        return subprocess.Popen([sys.executable, str(script)], env=env, stdout=subprocess.PIPE, text=True)
-
-    return begin
-
-
-def printed(process):
-    out, _ = process.communicate()
-    assert process.returncode == 0
-    return json.loads(out)
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(_jit, "_printed", set())
+    monkeypatch.setattr(_jit, "_kept", [])
 
 
 @pytest.mark.parametrize(
@@ -64,54 +57,64 @@ def printed(process):
         for each in [("nbi", 0.0), ("nbi", 0.99), ("nbc", 0.0), ("nbc", 0.5)]
     ],
 )
-def test_a_damaged_cache_is_told_once_and_made_anew(start, tmp_path, kind, share):
-    assert printed(start()) == [[4, 6], 0, []]
+def test_a_damaged_cache_is_told_once_and_made_anew(tmp_path, kind, share):
+    assert Kernels().call() == ([4, 6], 0, [])
     damaged = list(tmp_path.rglob(f"*.{kind}"))
     assert len(damaged) == 2
     for path in damaged:
         path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-    answer, hits, warned = printed(start())
+    answer, hits, warned = Kernels().call()
     assert (answer, hits, len(warned)) == ([4, 6], 0, 1)
     assert f"compiled kernels could not be read in {tmp_path}" in warned[0]
     assert "NUMBA_CACHE_DIR" in warned[0]
-    assert printed(start()) == [[4, 6], 2, []]
-
-
-FULL = """
-from numba.core.caching import IndexDataCacheFile
-def refuse(*_):
-    raise OSError(28, "No space left on device")
-IndexDataCacheFile._save_{step} = refuse
-"""
+    assert Kernels().call() == ([4, 6], 2, [])
 
 
 @pytest.mark.parametrize("step", ["index", "data"])
-def test_a_full_disk_is_told_once_and_leaves_nothing_that_leads_astray(start, tmp_path, step):
-    answer, _, warned = printed(start(FULL.format(step=step)))
+def test_a_full_disk_is_told_once_and_leaves_nothing_that_leads_astray(tmp_path, monkeypatch, step):
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(IndexDataCacheFile, f"_save_{step}", refuse)
+    answer, _, warned = Kernels().call()
     assert (answer, len(warned)) == ([4, 6], 1)
     assert "could not be written in" in warned[0]
     assert "No space left on device" in warned[0]
     assert not list(tmp_path.rglob("*.nbi"))  # which could name data of an older version
 
 
-REFUSED = """
-from numba.core import caching
-def refuse(self):
-    raise PermissionError(13, "Permission denied")
-caching._CacheLocator.ensure_cache_path = refuse
-"""
+def test_a_folder_that_can_no_longer_be_written_to_is_told_once(monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
 
-
-def test_a_folder_that_can_no_longer_be_written_to_is_told_once(start):
-    answer, _, warned = printed(start(REFUSED))
+    kernels = Kernels()
+    monkeypatch.setattr(_CacheLocator, "ensure_cache_path", refuse)
+    answer, _, warned = kernels.call()
     assert (answer, len(warned)) == ([4, 6], 1)
     assert "Permission denied" in warned[0]
 
 
-def test_two_processes_that_fill_one_cache_at_once_both_answer(start):
-    both = [start() for _ in range(2)]
+SCRIPT = "import json; from kernels.test_kernel_cache import Kernels; print(json.dumps(Kernels().call()))"
+
+
+def start_process(folder):
+    """Start a process that calls two kernels."""
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": path}
+    return subprocess.Popen([sys.executable, "-c", SCRIPT], env=env, stdout=subprocess.PIPE, text=True)
+
+
+def printed(process):
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    return json.loads(out)
+
+
+def test_two_processes_that_fill_one_cache_at_once_both_answer(tmp_path):
+    both = [start_process(tmp_path) for _ in range(2)]
     assert [printed(process)[::2] for process in both] == [[[4, 6], []]] * 2
-    assert printed(start()) == [[4, 6], 2, []]
+    assert printed(start_process(tmp_path)) == [[4, 6], 2, []]
+    assert Kernels().call() == ([4, 6], 2, [])
 
 
 def test_what_another_process_wrote_under_the_same_name_is_not_taken_for_the_own(monkeypatch):

@@ -49,32 +49,36 @@ def slow_thresholds(neighbours, calibration, scores, node, weights, alpha, used=
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3, 6])
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_thresholds_and_counts_equal_a_search_over_sets(world, strategy, hops):
+def test_thresholds_and_counts_equal_a_search_over_sets(world, hops):
     graph, neighbours, calibration, scores = world
     nodes = np.random.default_rng(hops).integers(graph.num_nodes, size=25)
     weights = 1.0 / np.arange(1, hops + 1)
     index = ns.CalibrationIndex(graph, scores, calibration)
-    thresholds = ns.neighbourhood_thresholds(index, nodes, weights, [0.1, 0.5], strategy=strategy)
-    for i, node in enumerate(nodes.tolist()):
-        for a, alpha in enumerate([0.1, 0.5]):
-            threshold, counts = slow_thresholds(neighbours, calibration, scores, node, weights, alpha)
-            assert same_bits(thresholds.values[0, a, i], threshold)
-            assert thresholds.hop_counts[i].tolist() == counts.tolist()
+    expected = [
+        [slow_thresholds(neighbours, calibration, scores, node, weights, alpha) for node in nodes.tolist()]
+        for alpha in (0.1, 0.5)
+    ]
+    for strategy in STRATEGIES:
+        thresholds = ns.neighbourhood_thresholds(index, nodes, weights, [0.1, 0.5], strategy=strategy)
+        assert same_bits(thresholds.values[0], [[threshold for threshold, _ in row] for row in expected]), strategy
+        assert thresholds.hop_counts.tolist() == [counts.tolist() for _, counts in expected[0]], strategy
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_splits_equal_a_search_over_sets_that_ignores_the_others(world, strategy):
+def test_splits_equal_a_search_over_sets_that_ignores_the_others(world):
     graph, neighbours, calibration, scores = world
     rng = np.random.default_rng(5)
     splits = rng.random((4, calibration.size)) < [[0.9], [0.5], [0.05], [0.0]]
     nodes = [rng.integers(graph.num_nodes, size=6) for _ in splits]
     index = ns.CalibrationIndex(graph, scores, calibration)
-    thresholds = ns.split_thresholds(index, splits, nodes, [1.0, 0.25], 0.2, strategy=strategy)
-    for used, part, result in zip(splits, nodes, thresholds, strict=True):
-        expected = [slow_thresholds(neighbours, calibration, scores, v, [1.0, 0.25], 0.2, used) for v in part.tolist()]
-        assert same_bits(result.values[0, 0], [threshold for threshold, _ in expected])
-        assert result.hop_counts.tolist() == [counts.tolist() for _, counts in expected]
+    expected = [
+        [slow_thresholds(neighbours, calibration, scores, v, [1.0, 0.25], 0.2, used) for v in part.tolist()]
+        for used, part in zip(splits, nodes, strict=True)
+    ]
+    for strategy in STRATEGIES:
+        thresholds = ns.split_thresholds(index, splits, nodes, [1.0, 0.25], 0.2, strategy=strategy)
+        for result, part in zip(thresholds, expected, strict=True):
+            assert same_bits(result.values[0, 0], [threshold for threshold, _ in part]), strategy
+            assert result.hop_counts.tolist() == [counts.tolist() for _, counts in part], strategy
 
 
 @pytest.mark.parametrize("hops", [2, 5])

@@ -32,16 +32,14 @@ def everyone(problem):
     return np.arange(problem.graph.num_nodes)
 
 
-@pytest.mark.parametrize("score", SCORES, ids=repr)
 @given(problem=problems())
-def test_a_label_is_in_the_set_exactly_if_its_score_is_at_most_the_threshold(score, problem):
+def test_a_label_is_in_the_set_exactly_if_its_score_is_at_most_the_threshold(problem):
     nodes = everyone(problem)
-    S = score.matrix(problem.probabilities, ns.node_uniforms(nodes, 5))
-    for predictor in fitted(problem, score):
-        sets = predictor.predict(nodes, problem.alpha)
-        for i in nodes:
-            for y in range(S.shape[1]):
-                assert sets.member[i, y] == (S[i, y] <= sets.thresholds[i])
+    for score in SCORES:
+        scores = score.matrix(problem.probabilities, ns.node_uniforms(nodes, 5))
+        for predictor in fitted(problem, score):
+            sets = predictor.predict(nodes, problem.alpha)
+            assert np.array_equal(sets.member, scores <= sets.thresholds[:, None]), score
 
 
 @given(problem=problems(), other=alphas)
@@ -74,16 +72,16 @@ def test_relabelling_nodes_permutes_the_sets_and_changes_nothing_else(problem, r
         assert same_bits(one.effective_size, other.effective_size)
 
 
-@pytest.mark.parametrize("score", SCORES, ids=repr)
 @given(problem=problems(distinct=True), random=st.randoms(use_true_random=False))
-def test_relabelling_classes_permutes_the_columns_and_changes_nothing_else(score, problem, random):
+def test_relabelling_classes_permutes_the_columns_and_changes_nothing_else(problem, random):
     classes = problem.probabilities.shape[1]
     new = np.array(random.sample(range(classes), classes))
     changed = {"probabilities": problem.probabilities[:, np.argsort(new)], "labels": new[problem.labels]}
-    for before, after in zip(fitted(problem, score), fitted(problem, score, **changed), strict=True):
-        one, other = (p.predict(everyone(problem), problem.alpha) for p in (before, after))
-        assert np.array_equal(one.member, other.member[:, new])
-        assert same_bits(one.thresholds, other.thresholds)
+    for score in SCORES:
+        for before, after in zip(fitted(problem, score), fitted(problem, score, **changed), strict=True):
+            one, other = (p.predict(everyone(problem), problem.alpha) for p in (before, after))
+            assert np.array_equal(one.member, other.member[:, new]), score
+            assert same_bits(one.thresholds, other.thresholds), score
 
 
 @given(problem=problems(), size=st.integers(1, 7), threads=st.integers(1, 4), random=st.randoms(use_true_random=False))
@@ -128,13 +126,13 @@ def test_aps_scores_follow_their_definition_bit_for_bit(data, rows, classes):
     assert same_bits(ns.aps_scores(p, u), expected)
 
 
-@pytest.mark.parametrize("score", SCORES, ids=repr)
 @given(data=st.data(), rows=st.integers(1, 6), classes=st.integers(1, 8), narrow=st.booleans())
-def test_the_score_at_a_label_is_the_matrix_entry_bit_for_bit(score, data, rows, classes, narrow):
+def test_the_score_at_a_label_is_the_matrix_entry_bit_for_bit(data, rows, classes, narrow):
     p = data.draw(probability_rows(rows, classes)).astype(np.float32 if narrow else np.float64)
     u = np.array(data.draw(st.lists(st.floats(0, 1), min_size=rows, max_size=rows)))
     y = np.array(data.draw(st.lists(st.integers(0, classes - 1), min_size=rows, max_size=rows)))
-    assert same_bits(score.at(p, y, u), score.matrix(p, u)[np.arange(rows), y])
+    for score in SCORES:
+        assert same_bits(score.at(p, y, u), score.matrix(p, u)[np.arange(rows), y]), score
 
 
 @given(problem=problems(), nodes=st.lists(st.integers(0, 1), max_size=6))
