@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.quantile import effective_size, hop_quantile, required_mass, summed_quantile, summed_rank
-from oracles import same_bits
+from napsets.quantile import hop_quantile, required_mass, summed_quantile, summed_rank
 
 
 @pytest.mark.parametrize(
@@ -52,30 +51,6 @@ def test_hops_are_counted_first_and_weighted_after():
 
 def test_alpha_is_a_tenth_unless_told():
     assert ns.weighted_quantile(np.arange(1.0, 10), np.ones(9)) == 9.0
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e-170, 1e-300, 5e-324, 1e100])
-def test_the_effective_size_does_not_depend_on_the_scale_of_the_weights(scale):
-    weights, counts = np.array([[1.0, 1.0], [1.0, 0.0]]) * scale, np.array([[3, 4], [0, 5], [0, 0], [2, 0]])
-    expected = [[7, 5, 0, 2], [3, 0, 0, 2]]
-    np.testing.assert_allclose(effective_size(weights, counts), expected, rtol=1e-15)
-
-
-def test_the_effective_size_of_far_nodes_alone_is_their_number():
-    weights = ns.hop_weights("geometric", 700)[None]
-    counts = np.zeros((1, 700), int)
-    counts[0, -1] = 12
-    assert effective_size(weights, counts).tolist() == [[12.0]]
-
-
-def test_the_effective_size_of_ordinary_weights_keeps_its_bits():
-    rng = np.random.default_rng(0)
-    weights, counts = rng.random((3, 5)), rng.integers(0, 50, (200, 5))
-    mass, square = np.zeros((2, 3, 200))
-    for k in range(5):
-        mass += weights[:, k, None] * counts[:, k]
-        square += weights[:, k, None] ** 2 * counts[:, k]
-    assert same_bits(effective_size(weights, counts), mass**2 / square)
 
 
 def test_weights_of_many_distances_are_added_by_score_and_the_heaviest_of_equal_scores_first():

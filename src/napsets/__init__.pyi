@@ -52,9 +52,9 @@ from napsets.localisers import (
     PathLengths,
     Weights,
 )
+from napsets.localisers.hops import hop_weights
 from napsets.localisers.neighbourhoods import CalibrationIndex as CalibrationIndex
 from napsets.localisers.neighbourhoods import hop_thresholds as hop_thresholds
-from napsets.localisers.neighbourhoods import hop_weights
 from napsets.localisers.neighbourhoods import neighbourhood_thresholds as neighbourhood_thresholds
 from napsets.localisers.neighbourhoods import split_thresholds as split_thresholds
 from napsets.methods import NAPS, Auto, Calibrated, Choice, Method, RandomisedNAPS, SplitConformal, load, make_method

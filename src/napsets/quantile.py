@@ -28,29 +28,6 @@ def required_mass(total: float, alpha: float) -> float:
     return (1.0 - alpha) * (1.0 + total) * (1.0 - ROUNDING)
 
 
-def effective_size(weights: FloatArray, hop_counts: IntArray) -> FloatArray:
-    """Return (Σw)²/Σw² of each neighbourhood, 0 where it has no weight, shape (decays, nodes).
-
-    Weights are given by decay and hop, calibration nodes by node and hop.
-    """
-    shape = (weights.shape[0], hop_counts.shape[0])
-    parts = [(weights[:, k, None], count) for k, count in enumerate(hop_counts.T)]
-    largest = np.zeros(shape)
-    for weight, count in parts:
-        np.maximum(largest, weight * (count > 0), out=largest)
-    # Squares of tiny weights would be 0. A power of two takes them to about 1 and changes no digit.
-    _, exponent = np.frexp(largest)
-    mass, square = np.zeros((2, *shape))
-    # Summed in the order of the hops: a matrix product rounds differently for one node than for many.
-    for weight, count in parts:
-        # The weight of a hop without nodes may be much larger than all that count, and overflow.
-        scaled = np.ldexp(np.where(count > 0, weight, 0.0), -exponent)
-        mass += scaled * count
-        square += scaled**2 * count
-    size: FloatArray = np.divide(mass**2, square, out=np.zeros_like(mass), where=square > 0)
-    return size
-
-
 def hop_quantile(
     scores: FloatArray,
     hop: IntArray,

@@ -11,8 +11,8 @@ from napsets.advice.inspection import inspect_node
 from napsets.advice.recommendation import recommend
 from napsets.advice.threshold import hop_rings
 from napsets.evaluation.comparison import compare
-from napsets.localisers import neighbourhoods
-from napsets.localisers.neighbourhoods import useful_hops
+from napsets.localisers import base
+from napsets.localisers.base import useful_hops
 from oracles import same_bits
 
 RNG = np.random.default_rng(0)
@@ -72,7 +72,7 @@ def test_long_rows_of_weights_are_cut_where_the_graph_ends():
 
 
 def test_what_cannot_be_held_is_refused_with_what_it_would_take(monkeypatch):
-    monkeypatch.setattr(neighbourhoods, "_MOST_BYTES", 1 << 16)
+    monkeypatch.setattr(base, "_MOST_BYTES", 1 << 16)
     naps = ns.NAPS(hops=10**9).calibrate(GRAPHS["a path"], P, Y, calibration=CALIBRATION)
     with pytest.raises(ns.InvalidInputError, match="`hops` must be fewer: this graph is up to 299 hops deep"):
         naps.predict(NODES)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
+from napsets.localisers.neighbourhoods import HopThresholds
 from oracles import STRATEGIES, same_bits
 
 #        0 - 1 - 2 - 3 - 4      5 (alone)
@@ -103,3 +104,31 @@ def test_int64_ids_give_the_same_bits(strategy):
     wide.layout.numbers = wide.numbers.astype(np.int64)
     thresholds = [ns.neighbourhood_thresholds(i, np.arange(6), [1, 1], 0.5, strategy=strategy) for i in (index, wide)]
     assert same_bits(thresholds[0].values, thresholds[1].values)
+
+
+def effective_size(weights, counts):
+    return HopThresholds(np.empty(0), counts, weights).effective_size
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-170, 1e-300, 5e-324, 1e100])
+def test_the_effective_size_does_not_depend_on_the_scale_of_the_weights(scale):
+    weights, counts = np.array([[1.0, 1.0], [1.0, 0.0]]) * scale, np.array([[3, 4], [0, 5], [0, 0], [2, 0]])
+    expected = [[7, 5, 0, 2], [3, 0, 0, 2]]
+    np.testing.assert_allclose(effective_size(weights, counts), expected, rtol=1e-15)
+
+
+def test_the_effective_size_of_far_nodes_alone_is_their_number():
+    weights = ns.hop_weights("geometric", 700)[None]
+    counts = np.zeros((1, 700), int)
+    counts[0, -1] = 12
+    assert effective_size(weights, counts).tolist() == [[12.0]]
+
+
+def test_the_effective_size_of_ordinary_weights_keeps_its_bits():
+    rng = np.random.default_rng(0)
+    weights, counts = rng.random((3, 5)), rng.integers(0, 50, (200, 5))
+    mass, square = np.zeros((2, 3, 200))
+    for k in range(5):
+        mass += weights[:, k, None] * counts[:, k]
+        square += weights[:, k, None] ** 2 * counts[:, k]
+    assert same_bits(effective_size(weights, counts), mass**2 / square)

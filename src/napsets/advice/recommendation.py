@@ -32,14 +32,10 @@ from napsets.checks.values import check_alpha, check_count, check_hops, check_pr
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import mean, mean_and_error
 from napsets.graph import Direction, Graph, as_graph
-from napsets.localisers.neighbourhoods import (
-    DECAYS,
-    CalibrationIndex,
-    hop_weights,
-    neighbourhood_thresholds,
-    useful_hops,
-)
-from napsets.quantile import ROUNDING, effective_size
+from napsets.localisers.base import CalibrationIndex, useful_hops
+from napsets.localisers.hops import DECAYS, Sizes, Weighting, hop_weights
+from napsets.localisers.neighbourhoods import neighbourhood_thresholds
+from napsets.quantile import ROUNDING
 
 #: Largest number of depths that are compared, to keep the table short.
 _DEEPEST = 256
@@ -391,5 +387,5 @@ def _hop_counts(index: CalibrationIndex, nodes: IntArray, hops: int) -> IntArray
 
 
 def _mass_and_size(counts: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    near = counts[:, : weights.size]
-    return near.astype(np.float64) @ weights, effective_size(weights[None], near)[0]
+    sizes = Sizes(counts, np.zeros(counts.shape[0], dtype=np.int64))
+    return counts[:, : weights.size].astype(np.float64) @ weights, sizes.effective_size(Weighting(weights))

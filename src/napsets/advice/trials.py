@@ -28,7 +28,7 @@ from napsets.evaluation.metrics import FIFTHS, groups_of_partition, neighbourhoo
 from napsets.evaluation.verdict_words import named
 from napsets.graph import Direction, Graph, check_direction
 from napsets.groups import by_quantiles
-from napsets.localisers.neighbourhoods import Decay
+from napsets.localisers.hops import Decay
 from napsets.methods import AutoMethod, CalibrationData, Choice, Settings, make_method, title
 from napsets.methods.auto import FEWEST
 from napsets.methods.choice import Prefer

@@ -18,7 +18,7 @@ from napsets.cli._output import wrong_use
 from napsets.files import Inputs, read_inputs
 from napsets.files.reading import FORMATS, Reading
 from napsets.graph import Direction
-from napsets.localisers.neighbourhoods import DECAYS, check_decay
+from napsets.localisers.hops import DECAYS, check_decay
 from napsets.localisers.path_lengths import LENGTH_DECAYS
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 

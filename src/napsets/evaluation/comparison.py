@@ -25,7 +25,7 @@ from napsets.evaluation.metrics import groups_of_partition, neighbourhood_partit
 from napsets.evaluation.results import Comparison, MethodResult
 from napsets.graph import check_graph
 from napsets.localisers import LocalThresholds
-from napsets.localisers.neighbourhoods import useful_hops
+from napsets.localisers.base import useful_hops
 from napsets.methods import (
     Calibrated,
     CalibrationData,

@@ -20,7 +20,7 @@ from napsets.files.ids import NodeIds, id_column, joined_ids
 from napsets.files.outputs import number_column, read_whole
 from napsets.files.prediction_columns import COLUMNS_OF, PredictionColumns, PredictionRows, Rule, columns_of
 from napsets.files.reading import PLAIN, IdKind, Reading
-from napsets.localisers.neighbourhoods import check_decay
+from napsets.localisers.hops import check_decay
 from napsets.localisers.path_lengths import LENGTH_DECAYS
 from napsets.predictions import Prediction, PredictionSets
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels.endings import Counting, Pairs, Pooling, Reach, SearchJob, Selection, needed_mass
+from napsets.kernels.endings import ABOVE, NOMINAL, Counting, Pairs, Pooling, Reach, SearchJob, Selection
 from napsets.kernels.layout import Layout, count_bits, pack
 from napsets.kernels.threads import Kernels, Piece, Progress, Stop, available_threads, run
 
@@ -237,7 +237,7 @@ class _Counted:
 
     def below(self, number: Ints) -> Ints:
         """Return how many have a smaller number; the last axis is that of the pairs."""
-        pair, word = np.arange(self.sizes.size), number >> 6
+        pair, word = np.arange(len(self.before)), number >> 6
         before_it = ~(_ALL << (number & 63).astype(np.uint64))
         return np.asarray(self.before[pair, word] + count_bits(self.vectors[pair, word] & before_it))
 
@@ -318,13 +318,17 @@ def _select_few(selection: Selection, weighed: list[tuple[Floats, _Counted]]) ->
             total += weights * counted.below(number)
         return total
 
-    total = mass(np.full(shape, known))
+    whole = 1.0 + mass(np.full(shape, known))
     for a, (level, rule) in enumerate(zip(selection.levels.tolist(), selection.rules.tolist(), strict=True)):
-        enough = np.vectorize(needed_mass, otypes=[float])(level, rule, total, selection.rounding)
+        enough = level * whole * (1.0 - selection.rounding)
         low, high = np.zeros(shape, dtype=np.int64), np.full(shape, known + 1)
         while (low < high).any():
             middle = (low + high) >> 1
-            reached = mass(np.minimum(middle, known)) >= enough
+            below = mass(np.minimum(middle, known))
+            if rule == NOMINAL:
+                reached = below >= enough
+            else:
+                reached = below / whole > level if rule == ABOVE else below / whole >= level
             high = np.where(reached, middle, high)
             low = np.where(reached, low, np.minimum(middle + 1, high))
         selection.thresholds[:, :, a] = scores[low].T

@@ -21,8 +21,7 @@ from napsets.live.alarms import smoothed_p_value
 from napsets.live.state import GrowingTable, State
 from napsets.localisers import Cut, Everyone
 from napsets.localisers.base import RULES, needed_count
-from napsets.localisers.hops import Sizes, Weighting
-from napsets.localisers.neighbourhoods import hop_weights
+from napsets.localisers.hops import Sizes, Weighting, hop_weights
 from napsets.methods.method import Method
 from napsets.predictions import NodeThresholds, PredictionSets, members
 from napsets.quantile import ROUNDING

@@ -1,27 +1,121 @@
-"""Neighbourhoods by hops, pooled with the nodes that have the same prediction and with all nodes.
+"""Neighbourhoods by hops, pooled with the nodes that have the same prediction and with all nodes; and the decays, w(k).
 
 The mass of a node's reference scores up to a value is Σ_k w(k)·c_k + (pool/n)·c + (alike/n')·c', with c_k the reference
 nodes at hop k, c all of them and c' those with the same prediction, each up to the value. They are counted as integers
 and weighted in this order, so that the order of the search does not matter. One search serves several weightings.
+
+To add a decay, add a function of k to `DECAYS`; nothing else needs to change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, as_array
-from napsets.checks.values import check_hops, check_number, check_threads
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array
+from napsets.checks.values import check_hops, check_number, check_threads, choose, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, check_direction
 from napsets.kernels.endings import Reach
+from napsets.kernels.layout import FEW_HOPS
 from napsets.kernels.search import count_below, find_thresholds
-from napsets.localisers.base import LOCALISERS, RULES, CalibrationIndex, Cut, LocalThresholds, Reference, graph_of
-from napsets.localisers.neighbourhoods import Decay, check_decay, check_room, hop_weights, useful_hops
-from napsets.quantile import LARGEST_WEIGHT, ROUNDING, effective_size
+from napsets.localisers.base import (
+    LOCALISERS,
+    RULES,
+    CalibrationIndex,
+    Cut,
+    LocalThresholds,
+    Reference,
+    check_room,
+    graph_of,
+    useful_hops,
+)
+from napsets.quantile import LARGEST_WEIGHT, ROUNDING
+
+Decay = str | Callable[[int], float] | ArrayLike
+
+_MOST_WEIGHTS = 10**7
+
+#: The paper's three decays: NAPS, NAPS-H and NAPS-G (Section 4; the geometric one as in the text).
+DECAYS: dict[str, Callable[[int], float]] = {
+    "uniform": lambda k: 1.0,
+    "hyperbolic": lambda k: 1.0 / k,
+    "geometric": lambda k: 2.0**-k,
+}
+
+
+def hop_weights(decay: Decay, hops: int, *, depth: int | None = None, name: str = "decay") -> FloatArray:
+    """Weights w(1), …, w(hops) of a decay.
+
+    Parameters
+    ----------
+    decay : str, callable or array
+        A name from `DECAYS`, a function of the hop k ≥ 1, or weights indexed by k−1, as many as `hops`.
+    hops : int
+        The neighbourhood's depth, the paper's K.
+    depth : int, optional
+        How many of the weights to return, if the graph has no nodes further away; by default all.
+    name : str
+        What errors call the decay.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 of shape ``(hops,)``, or shorter where `depth` is; every weight is finite and not negative.
+
+    Examples
+    --------
+    >>> hop_weights("hyperbolic", 3).tolist()
+    [1.0, 0.5, 0.3333333333333333]
+    """
+    hops = check_hops("hops", hops)
+    return _weights(decay, hops, hops if depth is None else min(hops, check_hops("depth", depth)), name)
+
+
+def check_decay(decay: Decay, hops: int) -> None:
+    """Refuse a decay that is invalid for this many hops, checking only the first few."""
+    _weights(decay, hops, min(hops, FEW_HOPS))
+
+
+def _weights(decay: Decay, hops: int, depth: int, name: str = "decay") -> FloatArray:
+    """Return the first weights of a decay for a number of hops that was checked."""
+    if depth > _MOST_WEIGHTS:
+        raise InvalidInputError(f"`hops` must be at most {_MOST_WEIGHTS:,} for all weights to be held; got {hops:,}")
+    if isinstance(decay, str):
+        decay = choose(name, decay, DECAYS)
+    weights = _evaluate(name, decay, depth) if callable(decay) else _take(name, decay, hops)[:depth]
+    bad = ~(weights <= LARGEST_WEIGHT) | (weights < 0)  # NaN is bad too
+    if bad.any():
+        k = int(bad.argmax())
+        raise InvalidInputError(
+            f"`{name}` must give finite weights from 0 to {LARGEST_WEIGHT:g}; hop {k + 1} weighs {weights[k]:g}"
+        )
+    return weights
+
+
+def _evaluate(name: str, decay: Callable[[int], Any], hops: int) -> FloatArray:
+    values = [decay(k) for k in range(1, hops + 1)]
+    try:
+        return np.array([float(value) for value in values], dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(f"`{name}` must return a number for each hop; got {shown(values)}") from error
+
+
+def _take(name: str, decay: object, hops: int) -> FloatArray:
+    array = as_array(name, decay)
+    if array.ndim != 1 or array.dtype.kind not in "fiub":
+        raise InvalidInputError(
+            f"`{name}` as an array must hold one number per hop; got shape {array.shape}, {array.dtype}"
+        )
+    if array.shape[0] != hops:
+        raise InvalidInputError(
+            f"`{name}` must have a weight for each of the {hops} hops; got {array.shape[0]}. Pass as many weights as "
+            f"hops."
+        )
+    return array.astype(np.float64)
 
 
 @LOCALISERS.add("hops")
@@ -85,7 +179,7 @@ class HopsLocal:
         """Return the weights of the hops at which `nodes` may have neighbours, and of the pools."""
         setting, index = self.localiser, self.reference.index
         depth = useful_hops(index.graph, nodes, setting.hops)
-        return Weighting(hop_weights(setting.decay, setting.hops, depth=depth), setting.pool, setting.alike)
+        return Weighting(_weights(setting.decay, setting.hops, depth), setting.pool, setting.alike)
 
     def thresholds(
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
@@ -203,23 +297,30 @@ class Sizes:
 
         Another search would be needed to find the nodes that are both near and alike.
         """
-        depth = weighting.hops.size
-        near = self.near[:, :depth]
-        if not weighting.pool and not weighting.alike:
-            plain: FloatArray = effective_size(weighting.hops[None], near)[0]
-            return plain
-        pooled: FloatArray = np.divide(weighting.pool, self.others, out=np.zeros(near.shape[0]), where=self.others > 0)
-        mass: FloatArray = pooled * self.others
-        square: FloatArray = pooled**2 * (self.others - near.sum(axis=1))
-        for k in range(depth):
-            mass = mass + weighting.hops[k] * near[:, k]
-            square = square + (weighting.hops[k] + pooled) ** 2 * near[:, k]
-        if weighting.alike and self.same is not None:
-            alike = np.divide(weighting.alike, self.same, out=np.zeros(near.shape[0]), where=self.same > 0)
-            mass = mass + alike * self.same
-            square = square + (alike**2 + 2.0 * alike * pooled) * self.same
-        size: FloatArray = np.divide(mass**2, square, out=np.zeros(near.shape[0]), where=square > 0)
+        near, others = self.near[:, : weighting.hops.size], self.others
+        same = np.zeros_like(others) if self.same is None else self.same
+        # The weight of a hop without nodes may be much larger than all that count, and overflow.
+        hops = np.where(near > 0, weighting.hops, 0.0)
+        pool, alike = _share_of_each(weighting.pool, others), _share_of_each(weighting.alike, same)
+        # Squares of tiny weights would be 0. A power of two takes the largest to about 1 and changes no digit.
+        _, exponent = np.frexp(np.max([*hops.T, pool, alike], axis=0))
+        hops, pool, alike = np.ldexp(hops, -exponent[:, None]), np.ldexp(pool, -exponent), np.ldexp(alike, -exponent)
+        mass: FloatArray = pool * others
+        square: FloatArray = pool**2 * (others - near.sum(axis=1))
+        # Summed in the order of the hops: a matrix product rounds differently for one node than for many.
+        for weight, count in zip(hops.T, near.T, strict=True):
+            mass = mass + weight * count
+            square = square + (weight + pool) ** 2 * count
+        mass = mass + alike * same
+        square = square + (alike**2 + 2.0 * alike * pool) * same
+        size: FloatArray = np.divide(mass**2, square, out=np.zeros(others.size), where=square > 0)
         return size
+
+
+def _share_of_each(weight: float, counts: IntArray) -> FloatArray:
+    """Return what each of some nodes weighs where they weigh this much together; 0 where there are none."""
+    share: FloatArray = np.divide(weight, counts, out=np.zeros(counts.size), where=counts > 0)
+    return share
 
 
 def pooled_sizes(index: CalibrationIndex, nodes: IntArray, groups: IntArray | None) -> tuple[IntArray, IntArray | None]:
@@ -257,7 +358,7 @@ class Counts:
             (weighting.alike, self.same_below, self.same),
         ):
             if pool and part is not None and whole is not None:
-                weight = np.divide(pool, whole, out=np.zeros(whole.size), where=whole > 0)
+                weight = _share_of_each(pool, whole)
                 below += weight * part
                 total += weight * whole
         rank: FloatArray = below / (1.0 + total)

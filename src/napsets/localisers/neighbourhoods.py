@@ -1,115 +1,27 @@
-"""Scores + graph + decay → one threshold per node; and the decays, the paper's w(k).
+"""Scores + graph + weights by hop → one threshold per node, for arrays, without a method.
 
 Calibration nodes are numbered in the order of their scores; a search then leaves a node's neighbourhood as bits
 that stand in score order, and the weighted quantile is a matter of counting bits (see `napsets.kernels`).
-
-To add a decay, add a function of k to `DECAYS`; nothing else needs to change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_index
-from napsets.checks.values import (
-    check_alpha,
-    check_hops,
-    check_kind,
-    check_list,
-    check_progress,
-    check_threads,
-    choose,
-    shown,
-)
+from napsets.checks.values import check_alpha, check_kind, check_list, check_progress, check_threads, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
-from napsets.kernels.layout import FEW_HOPS
 from napsets.localisers.base import CalibrationIndex as CalibrationIndex
-from napsets.quantile import LARGEST_WEIGHT, ROUNDING, effective_size
-
-Decay = str | Callable[[int], float] | ArrayLike
-
-_MOST_WEIGHTS = 10**7
-_SOURCES_AT_ONCE = 256  # between two looks at whether Ctrl-C was pressed
-_MOST_BYTES = 1 << 33  # that counts and bits by hop may take in a deep search
-
-#: The paper's three decays: NAPS, NAPS-H and NAPS-G (Section 4; the geometric one as in the text).
-DECAYS: dict[str, Callable[[int], float]] = {
-    "uniform": lambda k: 1.0,
-    "hyperbolic": lambda k: 1.0 / k,
-    "geometric": lambda k: 2.0**-k,
-}
-
-
-def hop_weights(decay: Decay, hops: int, *, depth: int | None = None, name: str = "decay") -> FloatArray:
-    """Weights w(1), …, w(hops) of a decay.
-
-    Parameters
-    ----------
-    decay : str, callable or array
-        A name from `DECAYS`, a function of the hop k ≥ 1, or weights indexed by k−1, as many as `hops`.
-    hops : int
-        The neighbourhood's depth, the paper's K.
-    depth : int, optional
-        How many of the weights to return, if the graph has no nodes further away; by default all.
-    name : str
-        What errors call the decay.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64 of shape ``(hops,)``, or shorter where `depth` is; every weight is finite and not negative.
-
-    Examples
-    --------
-    >>> hop_weights("hyperbolic", 3).tolist()
-    [1.0, 0.5, 0.3333333333333333]
-    """
-    hops = check_hops("hops", hops)
-    wanted = hops if depth is None else min(hops, check_hops("depth", depth))
-    if wanted > _MOST_WEIGHTS:
-        raise InvalidInputError(f"`hops` must be at most {_MOST_WEIGHTS:,} for all weights to be held; got {hops:,}")
-    if isinstance(decay, str):
-        decay = choose(name, decay, DECAYS)
-    weights = _evaluate(name, decay, wanted) if callable(decay) else _take(name, decay, hops)[:wanted]
-    bad = ~(weights <= LARGEST_WEIGHT) | (weights < 0)  # NaN is bad too
-    if bad.any():
-        k = int(bad.argmax())
-        raise InvalidInputError(
-            f"`{name}` must give finite weights from 0 to {LARGEST_WEIGHT:g}; hop {k + 1} weighs {weights[k]:g}"
-        )
-    return weights
-
-
-def check_decay(decay: Decay, hops: int) -> None:
-    """Refuse a decay that is invalid for this many hops, checking only the first few."""
-    hop_weights(decay, hops, depth=FEW_HOPS)
-
-
-def _evaluate(name: str, decay: Callable[[int], Any], hops: int) -> FloatArray:
-    values = [decay(k) for k in range(1, hops + 1)]
-    try:
-        return np.array([float(value) for value in values], dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInputError(f"`{name}` must return a number for each hop; got {shown(values)}") from error
-
-
-def _take(name: str, decay: object, hops: int) -> FloatArray:
-    array = as_array(name, decay)
-    if array.ndim != 1 or array.dtype.kind not in "fiub":
-        raise InvalidInputError(
-            f"`{name}` as an array must hold one number per hop; got shape {array.shape}, {array.dtype}"
-        )
-    if array.shape[0] != hops:
-        raise InvalidInputError(
-            f"`{name}` must have a weight for each of the {hops} hops; got {array.shape[0]}. Pass as many weights as "
-            f"hops."
-        )
-    return array.astype(np.float64)
+from napsets.localisers.base import check_room, useful_hops
+from napsets.localisers.hops import DECAYS as DECAYS
+from napsets.localisers.hops import Sizes, Weighting
+from napsets.localisers.hops import hop_weights as hop_weights
+from napsets.quantile import ROUNDING
 
 
 @dataclass(frozen=True)
@@ -140,7 +52,8 @@ class HopThresholds:
     @property
     def effective_size(self) -> FloatArray:
         """(Σw)²/Σw² of each neighbourhood, 0 where it has no weight; shape ``(decays, nodes)``."""
-        return effective_size(self.weights, self.hop_counts)
+        sizes = Sizes(self.hop_counts, np.zeros(self.hop_counts.shape[0], dtype=np.int64))
+        return np.stack([sizes.effective_size(Weighting(weights)) for weights in self.weights])
 
 
 def hop_thresholds(
@@ -287,44 +200,6 @@ def _thresholds(
         **options,
     )
     return HopThresholds(np.ascontiguousarray(values.transpose(1, 2, 0)), counts, weights)
-
-
-def useful_hops(graph: Graph, nodes: IntArray, hops: int) -> int:
-    """Return `hops`, or fewer where no node is further than that from any of `nodes`.
-
-    Few hops are returned as they are, without a look at the graph. In an undirected graph, no two nodes of a component
-    are further apart than twice the depth of a search from any of its nodes, which takes one pass over the edges to
-    find. In a directed one `nodes` are searched from, until one of them reaches as far as `hops`.
-    """
-    if hops <= FEW_HOPS:
-        return hops
-    from napsets.kernels.walk import component_reach, deepest_search
-
-    if not graph.directed:
-        return min(hops, int(component_reach(graph.indptr, graph.indices)))
-    sources = np.unique(nodes)
-    stamps = np.full(graph.num_nodes, -1, dtype=np.int64)
-    queue = np.empty(graph.num_nodes, dtype=graph.indices.dtype)
-    deepest = 0
-    for start in range(0, sources.size, _SOURCES_AT_ONCE):
-        part = sources[start : start + _SOURCES_AT_ONCE]
-        deepest = max(deepest, int(deepest_search(part, graph.indptr, graph.indices, hops, stamps, queue)))
-        if deepest == hops:
-            break
-    return min(hops, deepest)
-
-
-def check_room(nodes: int, hops: int) -> None:
-    """Refuse a search so deep that a count for each node and hop cannot be held, nor put in order."""
-    if hops <= FEW_HOPS:
-        return
-    needed = 16 * hops * nodes
-    if needed > _MOST_BYTES:
-        raise InvalidInputError(
-            f"`hops` must be fewer: this graph is up to {hops:,} hops deep, and the counts of {nodes:,} nodes by hop "
-            f"would take {needed / 2**30:,.0f} GiB; the most is {_MOST_BYTES >> 30}. Predict fewer nodes at a time, or "
-            f"take fewer hops."
-        )
 
 
 def check_strategy(strategy: object) -> str | None:

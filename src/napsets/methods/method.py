@@ -20,7 +20,7 @@ from napsets.groups import Grouping, describe_groups, make_groups, rebuild_group
 from napsets.kernels.threads import Progress
 from napsets.levels import LEVELS, Full, Level, Nominal
 from napsets.localisers import LOCALISERS, Everyone, Local, Localiser
-from napsets.localisers.neighbourhoods import Decay
+from napsets.localisers.hops import Decay
 from napsets.methods.calibrated import Calibrated
 from napsets.methods.data import CalibrationData, Scored
 from napsets.methods.thresholds import Grouped

@@ -15,7 +15,7 @@ from napsets.graph import Direction
 from napsets.groups import make_groups
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Balls, Everyone, Hops
-from napsets.localisers.neighbourhoods import Decay
+from napsets.localisers.hops import Decay
 from napsets.methods.auto import AutoMethod
 from napsets.methods.choice import Choice, Prefer
 from napsets.methods.method import Method

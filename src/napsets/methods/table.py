@@ -23,7 +23,7 @@ from napsets.checks.values import Registry, check_kind, choose
 from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, make_groups
 from napsets.levels import LEVELS, Exact, Full, Nominal
 from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
-from napsets.localisers.neighbourhoods import Decay
+from napsets.localisers.hops import Decay
 from napsets.methods.auto import AutoMethod
 from napsets.methods.method import Method, Settings
 from napsets.scores import (

@@ -23,7 +23,7 @@ from napsets.checks.text import visible
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.evaluation.results import Comparison
 from napsets.files.paths import reading
-from napsets.localisers.neighbourhoods import hop_weights
+from napsets.localisers.hops import hop_weights
 from napsets.methods import Method
 from napsets.randomness import UInt64Array, hash_ids
 from napsets.scores.base import score_name

@@ -30,7 +30,7 @@ from napsets.graph import Direction
 from napsets.groups import GROUPS, ByGroup
 from napsets.levels import Nominal
 from napsets.localisers import Hops
-from napsets.localisers.neighbourhoods import Decay, hop_weights
+from napsets.localisers.hops import Decay, hop_weights
 from napsets.methods.method import Method
 from napsets.methods.method import Settings as MethodSettings
 from napsets.methods.table import METHODS, make_method

@@ -33,7 +33,7 @@ from napsets.errors import InvalidInputError, warn
 from napsets.graph import Direction
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
-from napsets.localisers.neighbourhoods import hop_weights
+from napsets.localisers.hops import hop_weights
 from napsets.methods.method import Method
 from napsets.predictions import PredictionIntervals
 from napsets.scores import RowScore, learns, prediction_type

@@ -18,7 +18,7 @@ from napsets.errors import InvalidInputError, warn
 from napsets.files.reading import LabelsAre
 from napsets.graph import Direction
 from napsets.localisers import Everyone
-from napsets.localisers.neighbourhoods import Decay, hop_weights
+from napsets.localisers.hops import Decay, hop_weights
 from napsets.methods.method import Method
 from napsets.methods.method import Settings as MethodSettings
 from napsets.methods.table import make_method
