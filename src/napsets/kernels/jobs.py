@@ -216,12 +216,12 @@ def search(job: SearchJob, *, threads: int | None, progress: Progress | None, st
         deep_fits=_Workspace.size(job) <= DEEP_BYTES,
         strategy=strategy,
     )
-    walkers = [batch for batch in batches if batch.strategy != "deep"]
-    swimmers = [batch for batch in batches if batch.strategy == "deep"]
+    shallow_batches = [batch for batch in batches if batch.strategy != "deep"]
+    deep_batches = [batch for batch in batches if batch.strategy == "deep"]
     total = job.sources.size
-    shift = sum(batch.last - batch.first for batch in walkers)
-    run(_shallow_pieces(job, walkers, count), threads=count, total=total, progress=progress)
-    _run_deep(job, swimmers, count, total, shift, progress)
+    shift = sum(batch.last - batch.first for batch in shallow_batches)
+    run(_shallow_pieces(job, shallow_batches, count), threads=count, total=total, progress=progress)
+    _run_deep(job, deep_batches, count, total, shift, progress)
 
 
 # -- one source at a time ------------------------------------------------------------------------------------------
