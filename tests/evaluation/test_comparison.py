@@ -85,7 +85,7 @@ def test_the_curve_is_what_each_alpha_alone_would_give(case: Case) -> None:
 
 
 def test_chunks_do_not_change_a_bit(case: Case, monkeypatch) -> None:
-    monkeypatch.setattr("napsets.methods.thresholds._CHUNK_ENTRIES", 35)
+    monkeypatch.setattr("napsets.methods.calibrated._CHUNK_ENTRIES", 35)
     for one, other in zip(case.again(alphas=CURVE_ALPHAS[3:5]), case.comparison, strict=True):
         assert one.same_as(other)
         assert one.curve_coverage.tolist() == other.curve_coverage[3:5].tolist()

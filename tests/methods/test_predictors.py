@@ -202,7 +202,7 @@ def test_float32_probabilities_are_kept_at_their_width():
 
 def test_large_requests_are_made_in_pieces_that_do_not_show(monkeypatch):
     whole = naps().predict(NODES)
-    monkeypatch.setattr("napsets.methods.thresholds._CHUNK_ENTRIES", 35)
+    monkeypatch.setattr("napsets.methods.calibrated._CHUNK_ENTRIES", 35)
     assert np.array_equal(naps().predict(NODES).member, whole.member)
 
 

@@ -83,6 +83,19 @@ def check_alpha(value: object) -> float:
     return alpha
 
 
+def check_rates(alpha: Any) -> tuple[bool, list[float]]:
+    """Return whether several error rates were given, and the rates one by one."""
+    if not is_several(alpha):
+        return False, [check_alpha(alpha)]
+    rates = check_list("alpha", alpha, "error rates")
+    if not rates:
+        raise InvalidInputError("`alpha` must hold at least one error rate; it is empty")
+    for rate in rates:
+        if is_several(rate):
+            raise InvalidInputError(f"`alpha` must be a number or a list of numbers; got {shown(rate)} in a list")
+    return True, [check_alpha(rate) for rate in rates]
+
+
 #: Numbers that are predicted: differences, squares and sums of these are finite too.
 LARGEST_NUMBER = 1e150
 

@@ -35,8 +35,7 @@ from napsets.methods import (
     predict_in_parts,
     title,
 )
-from napsets.methods.method import Calibrates
-from napsets.methods.predictor import Predictor
+from napsets.methods.predictor import Calibrates, Predictor
 from napsets.methods.table import known_settings
 from napsets.predictions import Prediction, PredictionIntervals
 from napsets.scores import APS, CQR, Score, learns, make_score, prediction_type

@@ -19,7 +19,7 @@ from napsets.errors import InvalidInputError, warn
 from napsets.gnn.trainer import evaluating
 from napsets.graph import Graph
 from napsets.methods import Auto, make_method
-from napsets.methods.method import Calibrates
+from napsets.methods.predictor import Calibrates
 from napsets.predictions import PredictionSets
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_index
-from napsets.checks.values import check_alpha, check_kind, check_list, check_progress, check_threads, shown
+from napsets.checks.values import check_alpha, check_kind, check_list, check_progress, check_threads, is_several, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.localisers.base import CalibrationIndex as CalibrationIndex
@@ -181,7 +181,8 @@ def _thresholds(
     from napsets.kernels.search import find_thresholds
 
     weights = _weight_rows(hop_weights)
-    alphas = np.array([check_alpha(rate) for rate in _rates(alpha)])
+    rates: Any = alpha if is_several(alpha) else [alpha]
+    alphas = np.array([check_alpha(rate) for rate in rates])
     options = {
         "threads": check_threads(threads),
         "strategy": check_strategy(strategy),
@@ -211,14 +212,6 @@ def check_strategy(strategy: object) -> str | None:
     if isinstance(strategy, str) and strategy in STRATEGIES:
         return strategy
     raise InvalidInputError(f"`strategy` must be one of {', '.join(STRATEGIES)}, or None; got {shown(strategy)}")
-
-
-def _rates(alpha: Any) -> list[Any]:
-    """Return a list of error rates, from one or from several."""
-    try:
-        return [alpha] if isinstance(alpha, str | dict | set) else list(alpha)
-    except TypeError:  # a number, or an array without dimensions
-        return [alpha]
 
 
 def _checked(index: object) -> CalibrationIndex:

@@ -6,14 +6,13 @@ import sys
 from types import ModuleType
 
 from napsets.methods.auto import AutoMethod
-from napsets.methods.calibrated import Calibrated
+from napsets.methods.calibrated import Calibrated, find_thresholds, predict_in_parts
 from napsets.methods.choice import Candidate, Choice
 from napsets.methods.data import CalibrationData, Scored
 from napsets.methods.method import Method, Settings
 from napsets.methods.predictors import NAPS, Auto, RandomisedNAPS, SplitConformal, load
 from napsets.methods.saving import save
 from napsets.methods.table import METHODS, PAPER, make_method, methods, title
-from napsets.methods.thresholds import find_thresholds, predict_in_parts
 
 __all__ = [
     "METHODS",

@@ -44,7 +44,8 @@ from napsets.localisers import (
 from napsets.methods.calibrated import Calibrated
 from napsets.methods.choice import Candidate, Choice, Prefer, explain_choice
 from napsets.methods.data import CalibrationData, Scored
-from napsets.methods.method import Calibrates, Method, check_groups_suit
+from napsets.methods.method import Method, check_groups_suit
+from napsets.methods.predictor import Calibrates
 from napsets.scores import APS, SCORES, THR, ByLabel, Informed, Labelled, Sharpened, learns, make_score
 from napsets.scores.by_label import BoundByLabel
 from napsets.scores.evidence import Evidence, evenly
@@ -126,6 +127,11 @@ class AutoMethod(Calibrates[Calibrated]):
         check_seed(self.seed)
         check_flag("allow_empty", self.allow_empty)
         check_count("max_hops", self.max_hops, maximum=4)
+
+    @property
+    def groups(self) -> Any:
+        """The groups, as a `Method` calls them."""
+        return self.by
 
     def describe(self) -> dict[str, Any]:
         """Return the settings as plain JSON, from which `from_description` makes the method again."""

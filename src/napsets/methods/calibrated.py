@@ -1,46 +1,40 @@
-"""Calibrated: a method with its calibration, which does not change afterwards, and what users call of it.
+"""Calibrated: a method with its calibration, which does not change afterwards; its thresholds and predictions.
 
-It predicts for one alpha or for several from one search.
+Several calibrated methods on the same nodes share what they can: the search where they have the same reference nodes,
+the scores where they have the same score. One search serves several alphas.
 """
 
 from __future__ import annotations
 
 import os
-import warnings
-from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
-from typing import Any, ClassVar, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index, frozen, sealed
 from napsets.checks.frames import find_nodes
-from napsets.checks.values import (
-    check_alpha,
-    check_flag,
-    check_kind,
-    check_list,
-    check_progress,
-    check_threads,
-    is_several,
-    shown,
-)
-from napsets.errors import InvalidInputError, NapsetsWarning, warn
+from napsets.checks.values import check_flag, check_progress, check_rates, check_threads, shown
+from napsets.errors import InvalidInputError, warn
 from napsets.graph import Graph
+from napsets.kernels.threads import stages
 from napsets.levels import FittedLevel, Full, few_labels
-from napsets.localisers import Local, LocalThresholds
-from napsets.methods.data import Scored, model_outputs, with_new_nodes
+from napsets.localisers import HopsLocal, Local, LocalThresholds, PathLengthsLocal, share_length_search, share_search
+from napsets.methods.data import Scored
 from napsets.methods.p_values import p_values
-from napsets.methods.thresholds import Grouped, find_thresholds, predict_in_parts
-from napsets.predictions import NodeThresholds, Predicted, Prediction
+from napsets.methods.predictor import Predicts, Wanted
+from napsets.predictions import NodeThresholds, Prediction
 from napsets.scores import prediction_type
 
+if TYPE_CHECKING:
+    from napsets.methods.grouped import Grouped
+
 PredictionT = TypeVar("PredictionT", bound=Prediction)
-#: Whether sets are to have p-values, and which.
-Wanted = bool | Literal["smoothed"]
+
+#: Entries of the score matrix held at a time.
+_CHUNK_ENTRIES = 1 << 20
 
 
 def smoothing(wanted: Wanted) -> bool | None:
@@ -50,149 +44,6 @@ def smoothing(wanted: Wanted) -> bool | None:
             raise InvalidInputError(f"`p_values` must be True, False or 'smoothed'; got {shown(wanted)}")
         return True
     return False if check_flag("p_values", wanted) else None
-
-
-class Predicts:
-    """What has a calibration to predict with."""
-
-    _name: ClassVar[str] = ""  #: what the method is called in the table of methods, where it has one name
-
-    @abstractmethod
-    def _present(self, caller: str) -> Calibrated:
-        """Return the calibration as it is now, for one of the methods below."""
-
-    def _rates(self, alpha: Any) -> Any:
-        """Return the error rates, where none was given those that are usual."""
-        return getattr(self, "alpha", 0.1) if alpha is None else alpha
-
-    def _caveat(self) -> str | None:
-        """Return what should be known of all sets that these settings make."""
-        return None
-
-    @overload
-    def predict(
-        self, nodes: ArrayLike | None = ..., alpha: float | None = ..., *, positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
-    ) -> Predicted: ...  # fmt: skip
-
-    @overload
-    def predict(
-        self, nodes: ArrayLike | None = ..., *, alpha: Sequence[float], positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
-    ) -> list[Predicted]: ...  # fmt: skip
-
-    @overload
-    def predict(
-        self, nodes: ArrayLike | None, alpha: Sequence[float], *, positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
-    ) -> list[Predicted]: ...  # fmt: skip
-
-    def predict(
-        self,
-        nodes: ArrayLike | None = None,
-        alpha: float | Sequence[float] | None = None,
-        *,
-        positions: ArrayLike | None = None,
-        allow_empty: bool | None = None,
-        p_values: Wanted = False,
-        threads: int | None = None,
-        progress: Any = None,
-    ) -> Predicted | list[Predicted]:
-        """Return the prediction sets of `nodes`; with a score of numbers, their `PredictionIntervals`.
-
-        Parameters
-        ----------
-        nodes : array, optional
-            A boolean mask, or nodes by the ids that `calibrate` was given; without ids, their positions 0..n−1. By
-            default all nodes that did not calibrate.
-        alpha : float or sequence of floats, optional
-            Error rate: a set misses the truth with probability at most about alpha. For several, a list of sets comes
-            back, from one search. By default 0.1, or what a method that chooses was made for.
-        positions : array, optional
-            Nodes by their positions 0..n−1, whatever their ids.
-        allow_empty : bool, optional
-            Overrides the setting of the same name.
-        p_values : bool or "smoothed"
-            Whether sets are to have the p-value of every label; see `Calibrated.p_values`.
-        threads, progress
-            As in `hop_thresholds`.
-        """
-        calibrated = self._present("predict")
-        prediction = calibrated._predict(nodes, positions, self._rates(alpha), allow_empty, threads, progress)
-        caveat = self._caveat()
-        if caveat is not None:
-            warn(caveat)
-        valued: Predicted | list[Predicted] = calibrated.with_p_values(prediction, p_values)
-        return valued
-
-    def predict_new(
-        self,
-        probabilities: ArrayLike,
-        edges: ArrayLike | None = None,
-        alpha: float | Sequence[float] | None = None,
-        *,
-        ids: ArrayLike | None = None,
-        allow_empty: bool | None = None,
-        threads: int | None = None,
-        progress: Any = None,
-    ) -> Any:
-        """Return the sets, or intervals, of nodes that were not there at calibration, in the order of their rows.
-
-        They are those that a calibration on the same labels gives with the new nodes in the graph: new edges also
-        bring nodes closer that were there before. The choice of an automatic method stays the same.
-
-        Parameters
-        ----------
-        probabilities : array of shape (new nodes, classes)
-            What the model says of them; with a score of numbers, its outputs.
-        edges : array of shape (2, edges), optional
-            Their edges: 0..n−1 are the nodes that were there, n, n+1, … the new ones.
-        ids : array of integers or strings, optional
-            What the new nodes are called; by default n, n+1, …
-        alpha, allow_empty, threads, progress
-            As in `predict`.
-        """
-        calibrated = self._present("predict_new")
-        grown = with_new_nodes(calibrated, probabilities, edges, ids)
-        nodes = np.arange(calibrated.num_nodes, grown.num_nodes)
-        return grown._predict(None, nodes, self._rates(alpha), allow_empty, threads, progress)
-
-    def verdict(self, nodes: ArrayLike | None = None, alpha: float | None = None, *, name: str | None = None) -> Any:
-        """Say what to expect of the predictions of `nodes`, what is promised, and what to watch for, without any truth.
-
-        It prints as three lines; see `napsets.evaluation.verdict_words.Verdict`.
-
-        Parameters
-        ----------
-        nodes, alpha
-            As in `predict`.
-        name : str, optional
-            What the method is called in the table of methods.
-        """
-        calibrated = self._present("verdict")
-        if name is None:
-            name = self._name or ("auto" if calibrated.choice is not None else "method")
-        check_kind("name", name, str, way="It is what the method is called in the table of methods.")
-        rate = check_rates(self._rates(alpha))[1][0]
-        with warnings.catch_warnings():  # what they would say is among the verdict's warnings
-            warnings.simplefilter("ignore", NapsetsWarning)
-            prediction = calibrated._predict(nodes, None, rate, None, None, None)
-        outputs, summary = model_outputs(calibrated), prediction.summary()
-        # Evaluation comes after methods on the road of data: it is called by name, and only here.
-        return import_module("napsets.evaluation.verdict").foresee(
-            calibrated,
-            name,
-            alpha=rate,
-            nodes=prediction.nodes,
-            size=summary.size,
-            infinite=summary.infinite,
-            outputs=calibrated.score.probabilities if outputs is None else outputs,
-            class_names=calibrated.scored.class_names,
-        )
-
-    def warnings(self, nodes: ArrayLike | None = None, alpha: float | None = None) -> list[str]:
-        """Return what to watch for, the gravest first: few labels, little support, labels unlike the other nodes."""
-        return list(self.verdict(nodes, alpha).warnings)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -369,14 +220,82 @@ class Calibrated(Predicts):
         return rows
 
 
-def check_rates(alpha: Any) -> tuple[bool, list[float]]:
-    """Return whether several error rates were given, and the rates one by one."""
-    if not is_several(alpha):
-        return False, [check_alpha(alpha)]
-    rates = check_list("alpha", alpha, "error rates")
-    if not rates:
-        raise InvalidInputError("`alpha` must hold at least one error rate; it is empty")
-    for rate in rates:
-        if is_several(rate):
-            raise InvalidInputError(f"`alpha` must be a number or a list of numbers; got {shown(rate)} in a list")
-    return True, [check_alpha(rate) for rate in rates]
+# -- several methods on the same nodes --------------------------------------------------------------------------------
+
+
+def predict_in_parts(
+    calibrated: Sequence[Any], thresholds: Sequence[Sequence[NodeThresholds]], nodes: IntArray
+) -> Iterator[tuple[slice, dict[int, list[Prediction]]]]:
+    """Turn the thresholds of each method at each error rate into predictions, some nodes at a time.
+
+    Methods of one score share its matrix, and no more of it is held than a part. Yields which rows, and by the place of
+    each method that shares a score its predictions at each error rate.
+    """
+    by_score: dict[int, list[int]] = {}
+    for place, method in enumerate(calibrated):
+        by_score.setdefault(id(method.score), []).append(place)
+    for places in by_score.values():
+        score = calibrated[places[0]].score
+        step = max(1, _CHUNK_ENTRIES // max(1, score.num_labels))
+        for start in range(0, max(nodes.size, 1), step):
+            rows = slice(start, min(start + step, nodes.size))
+            wanted = [node_thresholds[rows] for place in places for node_thresholds in thresholds[place]]
+            predictions = iter(score.predict(nodes[rows], wanted))
+            yield rows, {place: [next(predictions) for _ in thresholds[place]] for place in places}
+
+
+def find_thresholds(
+    calibrated: Sequence[Any],
+    nodes: IntArray,
+    alphas: Sequence[float],
+    *,
+    labels: IntArray | None = None,
+    threads: int | None = None,
+    progress: Any = None,
+) -> list[LocalThresholds]:
+    """Return the thresholds of several calibrated methods, shape (alphas, nodes) each.
+
+    Weightings of the same scored nodes share one search. If every candidate has its own threshold, only those of
+    some `labels` may be computed.
+    """
+    cuts = [method.level.cuts(alphas) for method in calibrated]
+    searches: dict[Any, list[int]] = {}
+    for i, method in enumerate(calibrated):
+        share = _SHARED.get(type(method.local)) if method.grouped is None and method.full is None else None
+        searches.setdefault(i if share is None else (share, id(method.local.reference)), []).append(i)
+    thresholds: dict[int, LocalThresholds] = {}
+    reports = stages(progress, [1] * len(searches), nodes.size)
+    for (key, places), report in zip(searches.items(), reports, strict=True):
+        first = calibrated[places[0]]
+        if first.grouped is not None:
+            thresholds[key] = first.grouped.thresholds(nodes, alphas, threads, report)
+        elif first.full is not None:
+            thresholds[key] = first.full.local_thresholds(nodes, alphas, labels, threads, report)
+        else:
+            if isinstance(key, tuple):
+                locals_ = [calibrated[i].local for i in places]
+                local = key[0](locals_, nodes, [cuts[i] for i in places], threads=threads, progress=report)
+            else:
+                own = first.local.thresholds(nodes, cuts[key], threads=threads, progress=report)
+                local = [_check_local(first, own, (len(cuts[key]), nodes.size))]
+            for i, node_thresholds in zip(places, local, strict=True):
+                thresholds[i] = calibrated[i].level.thresholds(node_thresholds, nodes, alphas)
+        if report is not None:
+            report(1, 1)
+    return [thresholds[i] for i in range(len(calibrated))]
+
+
+#: What finds the thresholds of several locals with one search.
+_SHARED: dict[type, Any] = {HopsLocal: share_search, PathLengthsLocal: share_length_search}
+
+
+def _check_local(calibrated: Any, thresholds: object, shape: tuple[int, int]) -> LocalThresholds:
+    """Return the thresholds that a local gave; a localiser of the user's own may give anything."""
+    if not isinstance(thresholds, LocalThresholds) or np.shape(thresholds.values) != shape:
+        local = isinstance(thresholds, LocalThresholds)
+        got = f"values of shape {np.shape(thresholds.values)}" if local else shown(thresholds)  # type: ignore[attr-defined]
+        raise InvalidInputError(
+            f"`localiser` must give LocalThresholds with values of shape {shape}, one row per cut and one column per "
+            f"node; {type(calibrated.method.localiser).__name__} gave {got}"
+        )
+    return thresholds

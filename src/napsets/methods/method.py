@@ -1,21 +1,17 @@
-"""A method is a score × a localiser × a level (× groups): settings alone, which can be written as plain JSON.
-
-`Calibrates` is what users call of it, and of predictors: `calibrate`.
-"""
+"""A method is a score × a localiser × a level (× groups): settings alone, which can be written as plain JSON."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import ArrayLike, FloatArray, check_scores
-from napsets.checks.values import check_flag, check_kind, check_progress, check_seed, shown
-from napsets.errors import InvalidInputError, NotCalibratedError
-from napsets.graph import Direction, check_graph
+from napsets.checks.arguments import FloatArray, check_scores
+from napsets.checks.values import check_flag, check_kind, check_seed, shown
+from napsets.errors import InvalidInputError
+from napsets.graph import Direction
 from napsets.groups import Grouping, describe_groups, make_groups, rebuild_groups
 from napsets.kernels.threads import Progress
 from napsets.levels import LEVELS, Full, Level, Nominal
@@ -23,92 +19,11 @@ from napsets.localisers import LOCALISERS, Everyone, Local, Localiser
 from napsets.localisers.hops import Decay
 from napsets.methods.calibrated import Calibrated
 from napsets.methods.data import CalibrationData, Scored
-from napsets.methods.thresholds import Grouped
+from napsets.methods.grouped import Grouped
+from napsets.methods.predictor import Calibrates
 from napsets.scores import APS, SCORES, Informed, learns, make_score, prediction_type
 from napsets.scores.averaged import check_features
 from napsets.scores.base import can_use_held_out
-
-Result = TypeVar("Result")
-
-
-class Calibrates(ABC, Generic[Result]):
-    """What can be calibrated: a method, or a predictor that keeps one."""
-
-    score: Any
-    #: Whether there must be a graph.
-    needs_graph: ClassVar[bool] = False
-
-    @abstractmethod
-    def fit(self, data: CalibrationData) -> Result:
-        """Do what `calibrate` does with arguments that were checked."""
-
-    def calibrate_rows(
-        self, graph: Any, outputs: ArrayLike, truth: ArrayLike, calibration: ArrayLike, keys: ArrayLike | None = None
-    ) -> Result:
-        """Do what `calibrate` does for nodes that are known by their positions; keys only draw random numbers."""
-        return self.fit(CalibrationData.check(graph, outputs, truth, calibration, ids=keys, score=self.score))
-
-    def predict(self, *arguments: Any, **settings: Any) -> Any:
-        """Say that a method never changes: what `calibrate` returns predicts."""
-        raise NotCalibratedError(
-            "a method never changes, and what calibrate(...) returns predicts: write calibrated = "
-            "method.calibrate(...) and calibrated.predict(...)"
-        )
-
-    def calibrate(
-        self,
-        graph: Any,
-        probabilities: ArrayLike,
-        labels: ArrayLike,
-        calibration: ArrayLike,
-        *,
-        ids: ArrayLike | None = None,
-        class_names: Sequence[str] | None = None,
-        logits: bool = False,
-        progress: Any = None,
-    ) -> Result:
-        """Score the calibration nodes, and set the level.
-
-        Arguments that are pandas objects are aligned by their index, and refused where their indexes differ.
-
-        Parameters
-        ----------
-        graph : Graph or another library's
-            The graph whose neighbourhoods count; in the paper, the one induced on the test nodes. A `Graph`, a PyTorch
-            Geometric ``Data``, a NetworkX graph, a SciPy sparse matrix, a table of edges or an ``edge_index``. A
-            NetworkX graph and a table name nodes by their ids.
-        probabilities : array of shape (nodes, classes)
-            Any model's probabilities; with a score of numbers, the model's outputs, one column for each that the score
-            names. The column names of a frame become the class names, and an index that is not 0..n−1 the ids.
-        labels : array of shape (nodes,)
-            Integers, −1 where unknown, or the names of classes (`class_names`, or column names), None where unknown;
-            with a score of numbers, the targets, NaN where unknown.
-        calibration : array
-            Whose labels may be used: a boolean mask, or nodes as in `predict`. None of them should have trained the
-            model.
-        ids : array of integers or strings, optional
-            What the nodes are called elsewhere; by default 0..n−1. Nodes are named by their ids from here on, in
-            `calibration`, in `predict`, in the sets and in tables, and each node's uniform number is drawn from its id.
-            With ids that are integers, numbers are ids; positions are then passed as a boolean mask, or to `predict`
-            as ``positions=``.
-        class_names : sequence of str, optional
-            What the classes are called, for the sets.
-        logits : bool
-            Whether `probabilities` are logits, which a softmax makes into probabilities.
-        progress : bool or callable
-            True for a line on the terminal, or a function that is called as ``progress(done, total)``.
-
-        Returns
-        -------
-        Calibrated or the predictor itself
-            What predicts: a method gives a `Calibrated`, a predictor itself.
-        """
-        if self.needs_graph and graph is None:
-            check_graph(graph)
-        data = CalibrationData.of(
-            graph, probabilities, labels, calibration, ids=ids, class_names=class_names, score=self.score, logits=logits
-        )
-        return self.fit(replace(data, progress=check_progress(progress)))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""From calibrated methods to thresholds and predictions: searches that they share, and a calibration for each group.
-
-Several calibrated methods on the same nodes share what they can: the search where they have the same reference nodes,
-the scores where they have the same score.
+"""Grouped: a calibration for each group, where coverage is to hold in every one.
 
 At a nominal level, a group's thresholds are made from its own labelled nodes alone. At an exact one, all reference
 nodes are used for all groups, and the held-out labels in the group set its level. Either way a group's coverage
@@ -13,23 +10,19 @@ all.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray, Sealed
-from napsets.checks.values import shown
-from napsets.errors import InvalidInputError
 from napsets.groups import Grouping
 from napsets.kernels.threads import stages
 from napsets.levels import fewest_ranks
-from napsets.localisers import HopsLocal, LocalThresholds, PathLengthsLocal, share_length_search, share_search
-from napsets.predictions import NodeThresholds, Prediction
+from napsets.localisers import LocalThresholds
+from napsets.methods.calibrated import find_thresholds
 
-#: Entries of the score matrix held at a time.
-_CHUNK_ENTRIES = 1 << 20
 #: The calibrations of groups are cached as long as they have no more entries than this.
 _KEPT_ENTRIES = 20_000_000
 #: The number of the group of all that is left.
@@ -221,81 +214,3 @@ class Grouped(Sealed):
         if names is not None and self.grouping.of == "label":
             return ", ".join(repr(names[y]) for y in np.flatnonzero(self.grouping.groups == group)[:3])
         return str(group)
-
-
-def predict_in_parts(
-    calibrated: Sequence[Any], thresholds: Sequence[Sequence[NodeThresholds]], nodes: IntArray
-) -> Iterator[tuple[slice, dict[int, list[Prediction]]]]:
-    """Turn the thresholds of each method at each error rate into predictions, some nodes at a time.
-
-    Methods of one score share its matrix, and no more of it is held than a part. Yields which rows, and by the place of
-    each method that shares a score its predictions at each error rate.
-    """
-    by_score: dict[int, list[int]] = {}
-    for place, method in enumerate(calibrated):
-        by_score.setdefault(id(method.score), []).append(place)
-    for places in by_score.values():
-        score = calibrated[places[0]].score
-        step = max(1, _CHUNK_ENTRIES // max(1, score.num_labels))
-        for start in range(0, max(nodes.size, 1), step):
-            rows = slice(start, min(start + step, nodes.size))
-            wanted = [node_thresholds[rows] for place in places for node_thresholds in thresholds[place]]
-            predictions = iter(score.predict(nodes[rows], wanted))
-            yield rows, {place: [next(predictions) for _ in thresholds[place]] for place in places}
-
-
-def find_thresholds(
-    calibrated: Sequence[Any],
-    nodes: IntArray,
-    alphas: Sequence[float],
-    *,
-    labels: IntArray | None = None,
-    threads: int | None = None,
-    progress: Any = None,
-) -> list[LocalThresholds]:
-    """Return the thresholds of several calibrated methods, shape (alphas, nodes) each.
-
-    Weightings of the same scored nodes share one search. If every candidate has its own threshold, only those of
-    some `labels` may be computed.
-    """
-    cuts = [method.level.cuts(alphas) for method in calibrated]
-    searches: dict[Any, list[int]] = {}
-    for i, method in enumerate(calibrated):
-        share = _SHARED.get(type(method.local)) if method.grouped is None and method.full is None else None
-        searches.setdefault(i if share is None else (share, id(method.local.reference)), []).append(i)
-    thresholds: dict[int, LocalThresholds] = {}
-    reports = stages(progress, [1] * len(searches), nodes.size)
-    for (key, places), report in zip(searches.items(), reports, strict=True):
-        first = calibrated[places[0]]
-        if first.grouped is not None:
-            thresholds[key] = first.grouped.thresholds(nodes, alphas, threads, report)
-        elif first.full is not None:
-            thresholds[key] = first.full.local_thresholds(nodes, alphas, labels, threads, report)
-        else:
-            if isinstance(key, tuple):
-                locals_ = [calibrated[i].local for i in places]
-                local = key[0](locals_, nodes, [cuts[i] for i in places], threads=threads, progress=report)
-            else:
-                own = first.local.thresholds(nodes, cuts[key], threads=threads, progress=report)
-                local = [_check_local(first, own, (len(cuts[key]), nodes.size))]
-            for i, node_thresholds in zip(places, local, strict=True):
-                thresholds[i] = calibrated[i].level.thresholds(node_thresholds, nodes, alphas)
-        if report is not None:
-            report(1, 1)
-    return [thresholds[i] for i in range(len(calibrated))]
-
-
-#: What finds the thresholds of several locals with one search.
-_SHARED: dict[type, Any] = {HopsLocal: share_search, PathLengthsLocal: share_length_search}
-
-
-def _check_local(calibrated: Any, thresholds: object, shape: tuple[int, int]) -> LocalThresholds:
-    """Return the thresholds that a local gave; a localiser of the user's own may give anything."""
-    if not isinstance(thresholds, LocalThresholds) or np.shape(thresholds.values) != shape:
-        local = isinstance(thresholds, LocalThresholds)
-        got = f"values of shape {np.shape(thresholds.values)}" if local else shown(thresholds)  # type: ignore[attr-defined]
-        raise InvalidInputError(
-            f"`localiser` must give LocalThresholds with values of shape {shape}, one row per cut and one column per "
-            f"node; {type(calibrated.method.localiser).__name__} gave {got}"
-        )
-    return thresholds
