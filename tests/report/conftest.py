@@ -106,9 +106,28 @@ def marks(page: Any, chart: str) -> int:
     return page.locator(f'[data-chart="{chart}"] .mark-symbol.role-mark path').count()
 
 
+def wait_for_marks(page: Any, chart: str, count: int) -> None:
+    selector = f'[data-chart="{chart}"] .mark-symbol.role-mark path'
+    page.wait_for_function("([where, n]) => document.querySelectorAll(where).length === n", arg=[selector, count])
+
+
 def find(page: Any, node: object) -> None:
     page.fill("#search", str(node))
     page.press("#search", "Enter")
+
+
+def texts(page: Any, *ids: str) -> list[str]:
+    """Return what elements show, asking the browser once."""
+    return page.evaluate("ids => ids.map((id) => document.getElementById(id).innerText)", ids)
+
+
+def tables(page: Any, *ids: str) -> list[list[list[str]]]:
+    """Return what the cells in the bodies of tables show, asking the browser once."""
+    return page.evaluate(
+        """ids => ids.map((id) => [...(document.getElementById(id).tBodies[0]?.rows ?? [])]
+             .map((row) => [...row.cells].map((cell) => cell.innerText)))""",
+        ids,
+    )
 
 
 def shown_set(page: Any) -> list[str]:
@@ -116,35 +135,75 @@ def shown_set(page: Any) -> list[str]:
 
 
 def check_scores(page: Any, scores: np.ndarray) -> None:
-    shown_scores = [float(text) for text in page.locator("#node-labels tbody tr td:nth-child(3)").all_inner_texts()]
+    shown_scores = [float(row[2]) for row in tables(page, "node-labels")[0]]
     assert shown_scores == pytest.approx(np.sort(scores), abs=5.0001e-5)
 
 
-#: Windows that no test looks at, by their settings.
-Spare = dict[str, list[Any]]
+#: Puts back whatever can be chosen, opened or scrolled on a page, and shows the node that it opened with.
+PUT_BACK = """async (start) => {
+  const tell = (element) => element.dispatchEvent(new Event("change"));
+  for (const details of document.querySelectorAll("details[open]")) details.open = false;
+  for (const button of document.querySelectorAll('button[aria-expanded="true"]')) button.click();
+  for (const box of document.querySelectorAll('input[name="shown"]:not(:checked)')) { box.checked = true; tell(box); }
+  for (const list of document.querySelectorAll("select")) {
+    const first = Math.max(0, [...list.options].findIndex((option) => option.defaultSelected));
+    if (list.selectedIndex !== first) { list.selectedIndex = first; tell(list); }
+  }
+  const method = [...document.querySelectorAll('input[name="method"]')].find((button) => button.defaultChecked);
+  if (!method.checked) { method.checked = true; tell(method); }
+  document.getElementById("search").value = start;
+  document.getElementById("finder").requestSubmit();
+  document.activeElement.blur();
+  scrollTo(0, 0);
+  for (let turn = 0; turn < 2; turn++) await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)));
+}"""
+
+
+class Spare:
+    """Windows that no test looks at, of computers and of phones.
+
+    A page opens in half the time where its scripts were compiled before, as in all windows of one context.
+    """
+
+    def __init__(self, browser: Any) -> None:
+        self.contexts = {phone: browser.new_context(is_mobile=phone, has_touch=phone) for phone in (False, True)}
+        self.windows: dict[bool, list[Any]] = {False: [], True: []}
+        for context in self.contexts.values():
+            context.set_offline(True)
+
+    def take(self, phone: bool) -> Any:
+        return self.windows[phone].pop() if self.windows[phone] else self.contexts[phone].new_page()
 
 
 @pytest.fixture(scope="session")
-def spare() -> Spare:
-    """Windows that were used before: a page opens there in half the time, because its scripts are compiled already."""
-    return {}
+def spare(browser: Any) -> Spare:
+    return Spare(browser)
 
 
 class Tabs:
     """Pages in the browser, and what they wrote to the console or fetched."""
 
-    def __init__(self, browser: Any, spare: Spare) -> None:
-        self.browser, self.spare = browser, spare
-        self.pages: dict[Path, Any] = {}
-        self.windows: list[tuple[str, Any, dict[str, Any]]] = []
+    def __init__(self, spare: Spare) -> None:
+        self.spare = spare
+        self.kept: dict[tuple[Path, int, bool], tuple[Any, str]] = {}
+        self.windows: list[tuple[bool, Any, dict[str, Any]]] = []
         self.said: list[str] = []
         self.fetched: list[str] = []
 
-    def open(self, path: Path, *, fragment: str = "", **settings: Any) -> Any:
+    def open(
+        self,
+        path: Path,
+        *,
+        fragment: str = "",
+        width: int = 1280,
+        height: int = 900,
+        phone: bool = False,
+        color_scheme: str = "light",
+    ) -> Any:
         """Open a file in an empty window."""
-        settings = {"viewport": {"width": 1280, "height": 900}} | settings
-        kind = repr(sorted(settings.items()))
-        page = self.spare[kind].pop() if self.spare.get(kind) else self._window(settings)
+        page = self.spare.take(phone)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(media="null", color_scheme=color_scheme)
         listeners = {
             "console": lambda message: self.said.append(f"{message.type}: {message.text}"),
             "pageerror": lambda error: self.said.append(f"error: {error}"),
@@ -152,32 +211,32 @@ class Tabs:
         }
         for event, listener in listeners.items():
             page.on(event, listener)
-        self.windows.append((kind, page, listeners))
+        self.windows.append((phone, page, listeners))
         page.goto(path.as_uri() + fragment)
         page.wait_for_function(READY)
         return page
 
-    def _window(self, settings: dict[str, Any]) -> Any:
-        context = self.browser.new_context(**settings)
-        context.set_offline(True)
-        return context.new_page()
-
-    def keep(self, path: Path) -> Any:
-        """Open a file the first time; later return the same window."""
-        if path not in self.pages:
-            self.pages[path] = self.open(path)
-        return self.pages[path]
+    def keep(self, path: Path, *, width: int = 1280, phone: bool = False) -> Any:
+        """Open a file the first time; later return the same window, with all that was chosen put back."""
+        key = (path, width, phone)
+        if key in self.kept:
+            page, start = self.kept[key]
+            page.mouse.move(0, 0)
+            page.evaluate(PUT_BACK, start)
+        else:
+            page = self.open(path, width=width, phone=phone)
+            self.kept[key] = page, page.input_value("#search")
+        return page
 
     def close(self) -> None:
         """Empty the windows, and leave them to the next test."""
-        for kind, page, listeners in self.windows:
+        for phone, page, listeners in self.windows:
             page.remove_listener("request", listeners.pop("request"))
             page.goto("about:blank")
             for event, listener in listeners.items():
                 page.remove_listener(event, listener)
             page.mouse.move(0, 0)
-            page.emulate_media(media="null")
-            self.spare.setdefault(kind, []).append(page)
+            self.spare.windows[phone].append(page)
 
     def check_silence(self) -> None:
         assert self.said == []
@@ -186,23 +245,23 @@ class Tabs:
 
 
 @pytest.fixture
-def open_page(browser: Any, spare: Spare) -> Iterator[Callable[..., Any]]:
+def open_page(spare: Spare) -> Iterator[Callable[..., Any]]:
     """Open a file; at the end of the test, insist that the console stayed silent and nothing was fetched."""
-    tabs = Tabs(browser, spare)
+    tabs = Tabs(spare)
     yield tabs.open
     tabs.close()
     tabs.check_silence()
 
 
 @pytest.fixture(scope="module")
-def kept_tabs(browser: Any, spare: Spare) -> Iterator[Tabs]:
-    tabs = Tabs(browser, spare)
+def kept_tabs(spare: Spare) -> Iterator[Tabs]:
+    tabs = Tabs(spare)
     yield tabs
     tabs.close()
 
 
 @pytest.fixture
 def keep_page(kept_tabs: Tabs) -> Iterator[Callable[..., Any]]:
-    """Open a file once for those tests of a module that choose node and method themselves, or look at neither."""
+    """Open a file once for the tests of a module; each finds the page as it was when it was opened."""
     yield kept_tabs.keep
     kept_tabs.check_silence()

@@ -19,7 +19,7 @@ from napsets.localisers.neighbourhoods import hop_weights
 from napsets.methods import make_method, title
 from worlds import FOUR
 
-from .conftest import CLASSES, find, marks, shown_set
+from .conftest import CLASSES, find, marks, shown_set, tables, texts, wait_for_marks
 
 # The browser first: where there is none, no page is made in vain.
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("browser")]
@@ -31,13 +31,8 @@ TITLES = [title(name) for name in FOUR]
 Open = Callable[..., Any]
 
 
-def wait_for_marks(page: Any, chart: str, count: int) -> None:
-    selector = f'[data-chart="{chart}"] .mark-symbol.role-mark path'
-    page.wait_for_function("([where, n]) => document.querySelectorAll(where).length === n", arg=[selector, count])
-
-
-def test_it_loads_in_silence_without_any_request_and_draws_every_chart(page_file: Path, open_page: Open) -> None:
-    page = open_page(page_file)
+def test_it_loads_in_silence_without_any_request_and_draws_every_chart(page_file: Path, keep_page: Open) -> None:
+    page = keep_page(page_file)
     assert page.locator("[data-chart] svg.marks").count() == 14
     assert page.get_attribute('[data-chart="by-class"]', "aria-label") == "Coverage of each method by true class"
     ARTIFACTS.mkdir(exist_ok=True)
@@ -73,43 +68,43 @@ def test_the_explorer_shows_the_numbers_that_the_library_computes(page_file, kee
         node = int(name)
         find(page, node)
         row = int(np.flatnonzero(sets.nodes == node)[0])
-        assert page.inner_text("#node-title") == f"Node {node}"
-        threshold = page.inner_text("#fact-threshold")
+        facts = ("node-title", "fact-threshold", "fact-support", "fact-effective", "node-covers")
+        head, threshold, support, effective, covers = texts(page, *facts)
+        assert head == f"Node {node}"
         if np.isinf(sets.thresholds[row]):
             assert threshold == "+∞"
         else:
             assert float(threshold) == pytest.approx(sets.thresholds[row], abs=5.0001e-5)
-        assert page.inner_text("#fact-support") == f"{sets.support[row]:,} calibration nodes"
-        assert float(page.inner_text("#fact-effective")) == pytest.approx(sets.effective_size[row], abs=0.0501)
+        assert support == f"{sets.support[row]:,} calibration nodes"
+        assert float(effective) == pytest.approx(sets.effective_size[row], abs=0.0501)
         inside = [CLASSES[y] for y in np.flatnonzero(sets.member[row])]
         assert shown_set(page) == (inside or ["the empty set"])
         verb = "covers" if sets.member[row, labels[node]] else "misses"
-        assert page.inner_text("#node-covers") == f"{TITLES[m]} {verb} the true label, {CLASSES[labels[node]]}."
-        check_hops(page, world["graph"], node, calibrates, getattr(make_method(FOUR[m]).localiser, "decay", None))
-        check_labels(page, scores[node], sets.member[row], labels[node])
+        assert covers == f"{TITLES[m]} {verb} the true label, {CLASSES[labels[node]]}."
+        by_hop, by_label = tables(page, "node-hops", "node-labels")
+        check_hops(by_hop, world["graph"], node, calibrates, getattr(make_method(FOUR[m]).localiser, "decay", None))
+        check_labels(by_label, scores[node], sets.member[row], labels[node])
 
 
-def check_hops(page: Any, graph: ns.Graph, node: int, calibrates: np.ndarray, decay: str | None) -> None:
+def check_hops(rows: list[list[str]], graph: ns.Graph, node: int, calibrates: np.ndarray, decay: str | None) -> None:
     adjacency = graph.to_scipy().astype(np.float64)
     distance = scipy.sparse.csgraph.dijkstra(adjacency, indices=node, unweighted=True, limit=2)
-    for k, line in enumerate(page.locator("#node-hops tbody tr").all(), start=1):
-        cells = line.locator("th, td").all_inner_texts()
+    assert len(rows) == 2
+    for k, cells in enumerate(rows, start=1):
         assert cells[:3] == [str(k), f"{(distance == k).sum():,}", f"{(distance[calibrates] == k).sum():,}"]
         assert cells[3] == ("–" if decay is None else f"{hop_weights(decay, 2)[k - 1]:.3f}")
 
 
-def check_labels(page: Any, scores: np.ndarray, member: np.ndarray, truth: int) -> None:
-    lines = page.locator("#node-labels tbody tr").all()
+def check_labels(rows: list[list[str]], scores: np.ndarray, member: np.ndarray, truth: int) -> None:
     order = np.argsort(scores, kind="stable")
-    for line, y in zip(lines, order, strict=True):
-        name, _, score, verdict = line.locator("th, td").all_inner_texts()
+    for (name, _, score, verdict), y in zip(rows, order, strict=True):
         assert name == CLASSES[y] + (" (true)" if y == truth else "")
         assert float(score) == pytest.approx(scores[y], abs=5.0001e-5)
         assert verdict == ("in set" if member[y] else "out")
 
 
-def test_the_drawing_and_the_scores_follow_the_node_and_the_method(page_file: Path, open_page: Open) -> None:
-    page = open_page(page_file)
+def test_the_drawing_and_the_scores_follow_the_node_and_the_method(page_file: Path, keep_page: Open) -> None:
+    page = keep_page(page_file)
     find(page, 1495)
     assert page.locator("#drawing .below, #drawing .above, #drawing .other").count() == 0
     assert "no neighbours" in page.inner_text("#drawing-text")
@@ -127,8 +122,8 @@ def test_the_drawing_and_the_scores_follow_the_node_and_the_method(page_file: Pa
     assert page.locator("#fact-support").inner_text() == "750 calibration nodes"
 
 
-def test_a_neighbour_that_can_be_explored_is_a_click_away(page_file: Path, open_page: Open) -> None:
-    page = open_page(page_file)
+def test_a_neighbour_that_can_be_explored_is_a_click_away(page_file: Path, keep_page: Open) -> None:
+    page = keep_page(page_file)
     page.select_option("#reason", "1")
     link = page.locator("#drawing .link").first
     target = link.get_attribute("aria-label").removeprefix("Explore node ")
@@ -150,8 +145,8 @@ def test_an_address_leads_to_a_node(page_file: Path, open_page: Open) -> None:
     assert page.inner_text("#node-title") == "Node 1495"
 
 
-def test_charts_show_only_the_methods_chosen(page_file: Path, open_page: Open) -> None:
-    page = open_page(page_file)
+def test_charts_show_only_the_methods_chosen(page_file: Path, keep_page: Open) -> None:
+    page = keep_page(page_file)
     assert marks(page, "coverage") == 4
     page.uncheck('input[name="shown"][value="NAPS-G"]')
     page.uncheck('input[name="shown"][value="Split APS"]')
@@ -174,8 +169,8 @@ def test_hovering_tells_the_numbers(page_file: Path, keep_page: Open, comparison
     assert f"{100 * comparison['naps'].coverage:.1f}\N{NO-BREAK SPACE}%" in tooltip.inner_text()
 
 
-def test_a_neighbourhood_on_the_map_can_be_picked(page_file: Path, open_page: Open) -> None:
-    page = open_page(page_file)
+def test_a_neighbourhood_on_the_map_can_be_picked(page_file: Path, keep_page: Open) -> None:
+    page = keep_page(page_file)
     circles = page.locator('[data-chart="map-left"] .mark-symbol.role-mark path')
     circles.first.click()
     detail = page.locator("#ball-detail")
@@ -187,8 +182,8 @@ def test_a_neighbourhood_on_the_map_can_be_picked(page_file: Path, open_page: Op
     assert page.inner_text("#node-title") == f"Node {name}"
 
 
-def test_the_right_map_follows_the_method_chosen(page_file: Path, open_page: Open) -> None:
-    page = open_page(page_file)
+def test_the_right_map_follows_the_method_chosen(page_file: Path, keep_page: Open) -> None:
+    page = keep_page(page_file)
     circles = page.locator('[data-chart="map-right"] .mark-symbol.role-mark path')
     labels = lambda: [circles.nth(i).get_attribute("aria-label") for i in range(circles.count())]  # noqa: E731
     before = labels()
@@ -264,12 +259,11 @@ def test_labels_that_spoke_are_named_with_what_the_model_said_by_itself(informed
             assert ("Model" in head) == ("Informed" in head) == (seen is not None)
             if seen is None:
                 continue
-            cells = [line.locator("th, td").all_inner_texts() for line in page.locator("#node-labels tbody tr").all()]
+            cells, lines = tables(page, "node-labels", "node-voices")
             shares = {row[0].removesuffix(" (true)"): row[1:3] for row in cells}
             for y, label in enumerate(CLASSES):
                 values = [float(text.removesuffix(" %")) / 100 for text in shares[label]]
                 assert values == pytest.approx([seen.model[y], seen.informed[y]], abs=0.00051)
-            lines = [line.locator("th, td").all_inner_texts() for line in page.locator("#node-voices tbody tr").all()]
             expected = [
                 [f"<i>{voice.node}</i> & co", CLASSES[voice.label], str(voice.hop)] for voice in seen.voices[:6]
             ]
@@ -283,7 +277,7 @@ def test_labels_that_spoke_are_named_with_what_the_model_said_by_itself(informed
 
 def test_lone_nodes_hear_nobody_and_names_stay_text_on_a_phone(informed, open_page: Open) -> None:
     _, path = informed
-    page = open_page(path, viewport={"width": 320, "height": 800})
+    page = open_page(path, width=320, height=800)
     page.locator(".choice label").nth(1).click()
     find(page, "<i>1495</i> & co")
     assert "No labelled node counts as evidence here." in page.inner_text("#evidence-text")

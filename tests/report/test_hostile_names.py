@@ -106,18 +106,20 @@ def test_every_chart_is_drawn_and_every_name_is_shown(hostile: Path, keep_page: 
     assert {text.removesuffix(" (true)") for text in shown} == set(SHOWN)
 
 
+#: The names and labels of the nodes that speak.
+VOICES = """() => [...document.querySelectorAll("#node-voices tbody tr")]
+  .map((row) => [...row.cells].slice(0, 2).map((cell) => cell.textContent))"""
+
+
 @pytest.mark.browser
 def test_who_speaks_is_shown_by_name_whatever_it_is(open_page: Open, tmp_path: Path) -> None:
     words = [name for name in CLASSES if "\ud800" not in name]
     world = named_world(methods=["split", "informed"])
     ids = np.array([f"{words[i % len(words)]}{i}" for i in range(world["labels"].size)])
-    page = open_page(
-        ns.report.write_report(tmp_path / "r.html", **world, ids=ids), viewport={"width": 390, "height": 800}
-    )
+    page = open_page(ns.report.write_report(tmp_path / "r.html", **world, ids=ids), width=390, height=800)
     spoken = set()
     for _ in range(12):
-        for line in page.locator("#node-voices tbody tr").all():
-            name, label = line.locator("th, td").all_text_contents()[:2]
+        for name, label in page.evaluate(VOICES):
             spoken.add(name)
             assert label in SHOWN
         page.locator("#next").click()
@@ -137,8 +139,8 @@ def test_a_tooltip_tells_the_class(hostile: Path, keep_page: Open) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1280])
-def test_long_names_need_no_sideways_scrolling(hostile: Path, open_page: Open, width: int) -> None:
-    page = open_page(hostile, viewport={"width": width, "height": 800})
+def test_long_names_need_no_sideways_scrolling(hostile: Path, keep_page: Open, width: int) -> None:
+    page = keep_page(hostile, width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

@@ -14,7 +14,7 @@ from napsets.advice.inspection import inspect_node
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare_intervals
 from worlds import make_numbers
 
-from .conftest import NODE_NAMES, find
+from .conftest import NODE_NAMES, find, tables, texts
 
 # The browser first: where there is none, no page is made in vain.
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("browser")]
@@ -39,33 +39,33 @@ def test_the_explorer_shows_the_interval_and_where_its_threshold_comes_from(
         node = int(np.flatnonzero(name == NODE_NAMES)[0])
         find(page, name)
         seen = inspect_node(result.calibrated, node)
-        assert page.inner_text("#node-title") == f"Node {name}"
-        interval = page.inner_text("#node-set")
+        facts = ("node-title", "node-set", "fact-threshold", "node-covers", "node-reason", "fact-support")
+        head, interval, threshold, covers, reason, support = texts(page, *facts)
+        by_method, outputs = tables(page, "node-intervals", "node-outputs")
+        assert head == f"Node {name}"
         if np.isinf(seen.threshold):
             assert interval == "the whole line"
-            assert page.inner_text("#fact-threshold") == "+∞"
+            assert threshold == "+∞"
         else:
             ends = [number(end) for end in interval.split(" to ")]
             assert ends == pytest.approx([seen.lower, seen.upper], rel=1e-3, abs=1e-3)
-            assert float(page.inner_text("#fact-threshold")) == pytest.approx(seen.threshold, abs=5.0001e-5)
+            assert float(threshold) == pytest.approx(seen.threshold, abs=5.0001e-5)
         truth = interval_comparison.targets[node]
         verb = "covers" if seen.lower <= truth <= seen.upper else "misses"
-        assert page.inner_text("#node-covers").startswith(f"{result.title} {verb} the true target, ")
-        assert page.inner_text("#node-reason") == seen.reason()
-        assert page.inner_text("#fact-support") == f"{seen.support:,} calibration nodes"
+        assert covers.startswith(f"{result.title} {verb} the true target, ")
+        assert reason == seen.reason()
+        assert support == f"{seen.support:,} calibration nodes"
         assert page.locator("#node-evidence").is_visible() == (seen.evidence is not None)
-        rows = page.locator("#node-intervals tbody tr")
-        assert rows.count() == len(interval_comparison.results)
-        assert verb in rows.nth(m).inner_text()
+        assert len(by_method) == len(interval_comparison.results)
+        assert any(verb in cell for cell in by_method[m])
         if seen.evidence is not None:
-            informed = page.locator("#node-outputs tbody tr").nth(1).locator("td").all_inner_texts()
-            assert [number(one) for one in informed] == pytest.approx(seen.outputs, rel=1e-3, abs=1e-3)
+            assert [number(end) for end in outputs[1][1:]] == pytest.approx(seen.outputs, rel=1e-3, abs=1e-3)
 
 
 def test_the_number_line_has_the_interval_the_model_and_the_targets_around(
-    interval_comparison, intervals_file: Path, open_page: Open
+    interval_comparison, intervals_file: Path, keep_page: Open
 ) -> None:
-    page = open_page(intervals_file)
+    page = keep_page(intervals_file)
     page.select_option("#reason", "1")
     line = page.locator('[data-chart="line"]')
     assert line.locator(".role-axis-label text").all_text_contents()[-5:] == [

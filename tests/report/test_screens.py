@@ -35,7 +35,7 @@ def test_dark_mode_turns_page_and_charts_dark(page_file: Path, open_page: Open) 
 
 @pytest.mark.parametrize("width", [320, 390, 768])
 def test_a_phone_needs_no_sideways_scrolling(page_file: Path, open_page: Open, width: int) -> None:
-    page = open_page(page_file, viewport={"width": width, "height": 800}, is_mobile=True, has_touch=True)
+    page = open_page(page_file, width=width, height=800, phone=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     widest = page.evaluate(
         "Math.max(...[...document.querySelectorAll('.chart svg.marks')].map(e => e.getBoundingClientRect().right))"
@@ -78,9 +78,7 @@ def test_all_methods_of_the_table_fit_a_screen(world, open_page: Open, tmp_path)
     names = [name for name in ns.methods() if not name.startswith("cf-gnn") and fits(name)]  # that one trains
     assert len(names) > 15
     comparison = compare(**(world | {"methods": names}), alphas=CURVE_ALPHAS)
-    page = open_page(
-        ns.report.write_page(tmp_path / "report.html", comparison), viewport={"width": 1440, "height": 900}
-    )
+    page = open_page(ns.report.write_page(tmp_path / "report.html", comparison), width=1440)
     assert marks(page, "coverage") == len(names)
     assert page.locator("#methods tbody tr").count() == len(names)
     cut = (
@@ -92,7 +90,7 @@ def test_all_methods_of_the_table_fit_a_screen(world, open_page: Open, tmp_path)
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_any_number_of_methods_makes_a_quiet_page_that_fits(seven, world, open_page: Open, tmp_path, count) -> None:
     comparison = compare(**(world | {"methods": seven[:count]}), alphas=CURVE_ALPHAS)
-    page = open_page(ns.report.write_page(tmp_path / "report.html", comparison), viewport={"width": 320, "height": 800})
+    page = open_page(ns.report.write_page(tmp_path / "report.html", comparison), width=320, height=800)
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     assert marks(page, "coverage") == count
     assert page.locator('input[name="shown"]').count() == count

@@ -83,7 +83,7 @@ def test_it_loads_in_silence_and_draws_every_chart(either, keep_page: Open) -> N
 
 def test_the_page_starts_with_the_verdict_in_the_words_of_the_library(either, open_page: Open) -> None:
     data, path = either
-    page = open_page(path, viewport={"width": 1440, "height": 900})
+    page = open_page(path, width=1440)
     verdict = data.verdict
     assert verdict.method == "auto"
     summary, text = summarise(data, data.words), page.inner_text("#verdict").replace("\N{NO-BREAK SPACE}", " ")
@@ -102,9 +102,9 @@ def test_the_page_starts_with_the_verdict_in_the_words_of_the_library(either, op
     assert page.locator('[data-chart="front"]').bounding_box()["y"] < 1200
 
 
-def test_the_front_shows_every_method_and_rings_the_one_to_take(either, open_page: Open) -> None:
+def test_the_front_shows_every_method_and_rings_the_one_to_take(either, keep_page: Open) -> None:
     data, path = either
-    page = open_page(path)
+    page = keep_page(path)
     front = page.locator('[data-chart="front"]')
     methods = data.kind.titles
     named = front.locator(".role-mark.mark-text text").all_text_contents()
@@ -139,8 +139,8 @@ def test_every_warning_stands_in_the_verdict_the_gravest_first(world: dict[str, 
     assert page.inner_text("#verdict .withdrawn").startswith("No promise of coverage can be made.")
 
 
-def test_many_classes_come_worst_first_and_all_of_them_when_asked(packages: Comparison, many: Path, open_page: Open):
-    page = open_page(many)
+def test_many_classes_come_worst_first_and_all_of_them_when_asked(packages: Comparison, many: Path, keep_page: Open):
+    page = keep_page(many)
     axis = page.locator('[data-chart="by-class"] .role-axis-label').last.locator("text")
     judged = packages.labels[packages.baseline.sets.nodes]
     sizes = np.bincount(judged, minlength=MANY)
@@ -177,8 +177,8 @@ def test_set_sizes_share_ranges_where_classes_are_many(many: Path, keep_page: Op
     assert any("–" in tick for tick in ticks)
 
 
-def test_a_nodes_many_labels_are_cut_and_shown_by_key(packages: Comparison, many: Path, open_page: Open) -> None:
-    page = open_page(many)
+def test_a_nodes_many_labels_are_cut_and_shown_by_key(packages: Comparison, many: Path, keep_page: Open) -> None:
+    page = keep_page(many)
     rows = page.locator("#node-labels tbody tr")
     assert 12 <= rows.count() < MANY
     assert page.locator("#node-labels tbody").inner_text().count("(true)") == 1
@@ -231,7 +231,7 @@ def test_a_neighbourhood_on_the_map_can_be_picked(either, keep_page: Open) -> No
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1440])
 def test_nothing_is_cut_off_on_any_screen(either, open_page: Open, width: int) -> None:
-    page = open_page(either[1], viewport={"width": width, "height": 900}, is_mobile=width < 500)
+    page = open_page(either[1], width=width, phone=width < 500)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     for m in range(5):
         page.locator(".choice label").nth(m).click()
@@ -239,7 +239,7 @@ def test_nothing_is_cut_off_on_any_screen(either, open_page: Open, width: int) -
 
 
 def test_it_prints_on_paper_in_light_without_controls(either, open_page: Open) -> None:
-    page = open_page(either[1], viewport=PAPER, color_scheme="dark")
+    page = open_page(either[1], **PAPER, color_scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate(CUT_OFF) == []
     assert page.locator("#verdict").is_visible()
