@@ -80,7 +80,7 @@ def test_a_column_that_is_not_there_is_told(run, files):
 
 
 def test_numbers_that_are_text_are_sorted_as_numbers_and_dates_as_dates():
-    from napsets.cli._in_order import _sortable
+    from napsets.cli.evaluate import _sortable
 
     assert np.argsort(_sortable(["10", "9", "2"])).tolist() == [2, 1, 0]
     assert np.argsort(_sortable(["2024-02-01", "2023-12-31"])).tolist() == [1, 0]

@@ -32,6 +32,7 @@ from napsets.localisers.hops import Decay
 from napsets.methods import AutoMethod, CalibrationData, Choice, Settings, make_method, title
 from napsets.methods.auto import FEWEST
 from napsets.methods.choice import Prefer
+from napsets.scores.evidence import evenly
 
 #: What is tried, by the names of the table of methods; the first is what the others are compared with.
 TRIED: tuple[str, ...] = ("split", "thr", "naps", "naps-exact", "informed", "auto", "auto-small")
@@ -246,7 +247,8 @@ def try_methods(
     if known.size < needed:
         return Trials((), choices, alpha, int(known.size), 0, needed)
     fold = np.random.default_rng(seed).permutation(known.size) % FOLDS
-    judged = [_judged(known[fold == f]) for f in range(FOLDS)]
+    folds = [known[fold == f] for f in range(FOLDS)]
+    judged = [nodes[evenly(nodes.size, _JUDGED)] for nodes in folds]
     nodes, place = np.concatenate(judged), np.repeat(np.arange(FOLDS), [part.size for part in judged])
     sizes, hits = np.empty((2, len(TRIED), nodes.size))
     for f in range(FOLDS):
@@ -275,11 +277,6 @@ def try_methods(
         for m, name in enumerate(TRIED)
     )
     return Trials(trials, choices, alpha, int(known.size), int(place.size), needed)
-
-
-def _judged(nodes: IntArray) -> IntArray:
-    """Return those of the nodes of a fold that judge: all or, of very many, as many as may, evenly spread."""
-    return nodes if nodes.size <= _JUDGED else nodes[np.linspace(0, nodes.size - 1, _JUDGED).astype(np.int64)]
 
 
 def _groups(graph: Graph, nodes: IntArray, seed: int) -> IntArray:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from napsets.checks.text import percent
+from napsets.checks.values import choose
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
@@ -49,12 +50,11 @@ _CHOSEN_BY = ("hops", "decay", "pool", "alike", "fallback", "level", "direction"
 def names_of(text: str) -> list[str]:
     """Return the methods of a list such as ``split,naps``, each of which must be in the table."""
     names = [name.strip() for name in text.split(",")]
-    for name in names:
-        if name not in METHODS:
-            try:
-                make_method(name)
-            except InvalidInputError as error:
-                raise typer.BadParameter(f"{error}; `napsets methods` says what each is for") from error
+    try:
+        for name in names:
+            choose("method", name, METHODS)
+    except InvalidInputError as error:
+        raise typer.BadParameter(f"{error}; `napsets methods` says what each is for") from error
     return names
 
 

@@ -119,12 +119,8 @@ class CalibrationIndex:
 
     Parameters
     ----------
-    graph : Graph
-        The graph whose neighbourhoods count.
-    scores : array of shape (calibration nodes,)
-        ``scores[i]`` is the score of ``calibration[i]`` at its label.
-    calibration : array
-        Node indices or a boolean mask.
+    graph, scores, calibration
+        As in `hop_thresholds`.
     """
 
     def __init__(self, graph: Graph, scores: ArrayLike, calibration: ArrayLike) -> None:

@@ -181,7 +181,7 @@ def _thresholds(
     from napsets.kernels.search import find_thresholds
 
     weights = _weight_rows(hop_weights)
-    rates: Any = alpha if is_several(alpha) else [alpha]
+    rates = check_list("alpha", alpha, "error rates") if is_several(alpha) else [alpha]
     alphas = np.array([check_alpha(rate) for rate in rates])
     options = {
         "threads": check_threads(threads),

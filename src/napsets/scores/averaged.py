@@ -43,7 +43,7 @@ from napsets.scores.base import (
     make_score,
     require_graph,
 )
-from napsets.scores.evidence import means_around
+from napsets.scores.evidence import evenly, means_around
 from napsets.scores.rows import APS
 
 _ROWS = 1 << 16  # nodes scored, or averaged, at a time
@@ -190,7 +190,7 @@ class TunedDiffused:
         rest = np.ones(scores.shape[0], dtype=bool)
         rest[reference.nodes] = False
         others = np.flatnonzero(rest)
-        others = others[np.linspace(0, others.size - 1, min(others.size, _SIZED)).astype(np.int64)]
+        others = others[evenly(others.size, _SIZED)]
         known = reference.nodes, reference.labels
         sizes = [
             _mean_size(_mix(scores[known], means[known], strength), _mix(scores[others], means[others], strength), self)

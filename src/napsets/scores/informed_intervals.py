@@ -27,7 +27,7 @@ from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals
 from napsets.scores.base import BOUND, SCORES, Labelled, make_score, require_graph
-from napsets.scores.evidence import CROWD, sums_over_way_back
+from napsets.scores.evidence import CROWD, evenly, sums_over_way_back
 from napsets.scores.exponents import check_table_of
 from napsets.scores.informed import InformedScore
 from napsets.scores.residuals import CQR, BoundIntervals, IntervalScore
@@ -107,7 +107,7 @@ class InformedIntervals(InformedScore["BoundInformedIntervals"]):
         """Return what each output is made of: by quantile regression on the reference, or of itself."""
         coefficients = np.eye(own.shape[1], features.shape[1], k=1)
         if reference.nodes.size >= _FEWEST_EACH * features.shape[1]:
-            kept = np.linspace(0, reference.nodes.size - 1, min(reference.nodes.size, _MOST_FITTED)).astype(np.int64)
+            kept = evenly(reference.nodes.size, _MOST_FITTED)
             nodes, targets = reference.nodes[kept], np.asarray(reference.labels, dtype=np.float64)[kept]
             for column, usual in self.base.quantiles.items():
                 level = {0.05: self.low, 0.95: 1.0 - self.low}.get(usual, usual)
@@ -120,7 +120,8 @@ class InformedIntervals(InformedScore["BoundInformedIntervals"]):
         shifted = own.copy()
         for column in self.base.quantiles:
             shifted[:, column] = features @ coefficients[column]
-        return shifted
+        checked: FloatArray = self.base.check(shifted)
+        return checked
 
 
 @dataclass(frozen=True, eq=False)

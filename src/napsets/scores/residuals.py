@@ -29,7 +29,10 @@ from napsets.scores.base import BOUND, SCORES, Labelled
 
 
 class IntervalScore(ABC):
-    """A score of numbers that uses only a node's own row of outputs."""
+    """A score of numbers that uses only a node's own row of outputs.
+
+    What users call checks its arguments here; three methods on rows that were checked make a score.
+    """
 
     prediction: ClassVar[type[Prediction]] = PredictionIntervals
     #: What the columns of the model's outputs are.
@@ -42,20 +45,34 @@ class IntervalScore(ABC):
     #: The interval in words, with τ for the threshold.
     rule: ClassVar[str] = "the targets whose scores are at most τ"
 
-    @abstractmethod
-    def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
+    def at(self, outputs: ArrayLike, targets: ArrayLike) -> FloatArray:
         """Scores of the given targets, shape (nodes,)."""
+        rows = self.check(outputs)
+        return self._at(rows, _beside("targets", targets, rows))
 
-    @abstractmethod
-    def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def interval(self, outputs: ArrayLike, thresholds: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the ends of the range of targets whose scores are at most the thresholds.
 
         An interval that would be empty is the one point whose score is smallest.
         """
+        rows = self.check(outputs)
+        return self._interval(rows, _beside("thresholds", thresholds, rows))
+
+    def centre(self, outputs: ArrayLike) -> FloatArray:
+        """Return the model's best guess."""
+        return self._centre(self.check(outputs))
 
     @abstractmethod
-    def centre(self, outputs: FloatArray) -> FloatArray:
-        """Return the model's best guess."""
+    def _at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
+        """Scores of the given targets."""
+
+    @abstractmethod
+    def _interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the intervals."""
+
+    @abstractmethod
+    def _centre(self, outputs: FloatArray) -> FloatArray:
+        """Return the best guesses."""
 
     def spread(self, outputs: FloatArray) -> FloatArray:
         """Return what residuals are divided by, for scores that are `linear`."""
@@ -107,24 +124,22 @@ class CQR(IntervalScore):
     linear: ClassVar[bool] = True
     rule: ClassVar[str] = "[lower − τ, upper + τ]"
 
-    def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
+    def _at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
         """Scores of the given targets: below 0 inside the quantiles."""
-        outputs, targets = self.check(outputs), _beside("targets", targets, outputs)
         low, high = outputs.min(axis=1), outputs.max(axis=1)
         residuals: FloatArray = np.maximum(low - targets, targets - high)
         return residuals
 
-    def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return [q_lo − τ, q_hi + τ], or the middle of the quantiles if that is empty."""
-        outputs, thresholds = self.check(outputs), _beside("thresholds", thresholds, outputs)
         low, high = outputs.min(axis=1), outputs.max(axis=1)
         start, end = _outward(low, thresholds, high)
-        empty, middle = start > end, self.centre(outputs)
+        empty, middle = start > end, self._centre(outputs)
         return np.where(empty, middle, start), np.where(empty, middle, end)
 
-    def centre(self, outputs: FloatArray) -> FloatArray:
+    def _centre(self, outputs: FloatArray) -> FloatArray:
         """Return the middle of the two quantiles."""
-        middle: FloatArray = self.check(outputs).mean(axis=1)
+        middle: FloatArray = outputs.mean(axis=1)
         return middle
 
 
@@ -134,22 +149,20 @@ class Residual(IntervalScore):
     quantiles: ClassVar[dict[int, float]] = {0: 0.5}
     linear: ClassVar[bool] = True
 
-    def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
+    def _at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
         """Scores of the given targets."""
-        outputs, targets = self.check(outputs), _beside("targets", targets, outputs)
         with np.errstate(over="ignore"):  # beside the smallest spreads, a residual is infinite
             return np.abs(targets - outputs[:, 0]) / self.spread(outputs)
 
-    def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ŷ ± τ · spread."""
-        outputs, thresholds = self.check(outputs), _beside("thresholds", thresholds, outputs)
         with np.errstate(over="ignore"):
             reach = np.maximum(thresholds, 0.0) * self.spread(outputs)
         return _outward(outputs[:, 0], reach, outputs[:, 0])
 
-    def centre(self, outputs: FloatArray) -> FloatArray:
+    def _centre(self, outputs: FloatArray) -> FloatArray:
         """Return the prediction."""
-        return self.check(outputs)[:, 0]
+        return outputs[:, 0]
 
 
 @SCORES.add("absolute")
@@ -182,9 +195,9 @@ class NormalisedResidual(Residual):
         return array
 
 
-def _beside(name: str, value: object, outputs: ArrayLike) -> FloatArray:
+def _beside(name: str, value: object, outputs: FloatArray) -> FloatArray:
     """Return a number for each row of the outputs."""
-    return check_scores(name, value, size=len(as_array("outputs", outputs)), each="row of `outputs`")
+    return check_scores(name, value, size=len(outputs), each="row of `outputs`")
 
 
 def _outward(low: FloatArray, reach: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -217,7 +230,7 @@ class BoundIntervals(Sealed):
 
     def at(self, nodes: IntArray, truth: npt.NDArray[Any]) -> FloatArray:
         """Scores of the nodes at their targets."""
-        scores: FloatArray = self.score.at(self.outputs[nodes], truth)
+        scores: FloatArray = self.score._at(self.outputs[nodes], truth)
         return scores
 
     def predict(self, nodes: IntArray, thresholds: Sequence[NodeThresholds]) -> list[Prediction]:
@@ -253,12 +266,12 @@ class BoundIntervals(Sealed):
 
     def interval(self, nodes: IntArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper ends of the nodes' intervals."""
-        low, high = self.score.interval(self.outputs[nodes], thresholds)
+        low, high = self.score._interval(self.outputs[nodes], thresholds)
         return low, high
 
     def centre(self, nodes: IntArray) -> FloatArray:
         """Return the best guess for each node."""
-        centre: FloatArray = self.score.centre(self.outputs[nodes])
+        centre: FloatArray = self.score._centre(self.outputs[nodes])
         return centre
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
