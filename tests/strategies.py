@@ -62,16 +62,20 @@ class Case:
         )
 
 
+#: Generators of random numbers: one draw, however much NumPy then makes of it.
+generators = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+
+
 @st.composite
 def edge_lists(draw, num_nodes: int):
     """Sparse or dense, with hubs, repeated edges, self-loops, several components and isolated nodes."""
-    node = st.integers(0, num_nodes - 1)
     kind = draw(st.sampled_from(["none", "random", "random", "hub", "path", "components", "complete"]))
+    size, more, rng = draw(st.integers(0, 3 * num_nodes)), draw(st.integers(0, 4)), draw(generators)
     edges: list[tuple[int, int]] = []
     if kind == "random":
-        edges = draw(st.lists(st.tuples(node, node), max_size=3 * num_nodes))
+        edges = rng.integers(num_nodes, size=(size, 2)).tolist()
     elif kind == "hub":
-        hub = draw(node)
+        hub = int(rng.integers(num_nodes))
         edges = [(hub, v) for v in range(num_nodes)]
     elif kind == "path":
         edges = [(v, v + 1) for v in range(num_nodes - 1)]
@@ -79,26 +83,35 @@ def edge_lists(draw, num_nodes: int):
         edges = [(v, v + 1) for v in range(num_nodes - 1) if v % 5]
     elif kind == "complete":
         edges = [(u, v) for u in range(num_nodes) for v in range(u)]
-    edges += draw(st.lists(st.tuples(node, node), max_size=4))
-    return draw(st.permutations(edges)) if len(edges) < 30 else edges
+    edges += rng.integers(num_nodes, size=(more, 2)).tolist()
+    return [tuple(edges[i]) for i in rng.permutation(len(edges))]
 
 
 #: Few distinct values, so that ties are common; −0.0 and infinities are values like any other.
-tied_scores = st.sampled_from([0.0, -0.0, 0.25, 0.5, 0.5000000000000001, 1.0, float("inf"), -3.5])
-any_scores = st.one_of(tied_scores, st.floats(allow_nan=False))
+TIED = [0.0, -0.0, 0.25, 0.5, 0.5000000000000001, 1.0, float("inf"), -3.5]
+any_scores = st.one_of(st.sampled_from(TIED), st.floats(allow_nan=False))
+
+
+def scores_from(rng: np.random.Generator, count: int, values: list[float] | None) -> list[float]:
+    """Scores among some values; by default tied ones, some between 0 and 1, and some of any size, by their bits."""
+    scores = rng.choice(values or TIED, count)
+    if values is None:
+        kind, of_any_size = rng.integers(4, size=count), rng.integers(2**64, size=count, dtype=np.uint64).view(float)
+        scores = np.select([kind == 1, (kind == 2) & ~np.isnan(of_any_size)], [rng.random(count), of_any_size], scores)
+    return scores.tolist()
 
 
 @st.composite
-def cases(draw, max_nodes: int = 24, max_hops: int = 4, scores=any_scores):
+def cases(draw, max_nodes: int = 24, max_hops: int = 4, scores: list[float] | None = None):
     """A whole question: graph, calibration, scores, weights and alpha."""
-    num_nodes = draw(st.integers(1, max_nodes))
-    calibration = draw(st.lists(st.integers(0, num_nodes - 1), min_size=1, unique=True))
+    num_nodes, rng = draw(st.integers(1, max_nodes)), draw(generators)
+    calibration = rng.permutation(num_nodes)[: draw(st.integers(1, num_nodes))].tolist()
     return Case(
         num_nodes=num_nodes,
         edges=draw(edge_lists(num_nodes)),
         directed=draw(st.sampled_from([False, False, True])),
         calibration=calibration,
-        scores=draw(st.lists(scores, min_size=len(calibration), max_size=len(calibration))),
+        scores=scores_from(rng, len(calibration), scores),
         weights=draw(st.lists(st.sampled_from(WEIGHTS), min_size=1, max_size=max_hops)),
         alpha=draw(alphas),
     )
@@ -107,13 +120,13 @@ def cases(draw, max_nodes: int = 24, max_hops: int = 4, scores=any_scores):
 @st.composite
 def probability_rows(draw, rows: int, classes: int, distinct: bool = False):
     """Rows on the simplex; with `distinct`, no two classes of a row are equally probable."""
+    most, rng = draw(st.sampled_from([0, 1, 6])), draw(generators)
     if distinct:
-        parts = [draw(st.permutations(range(1, classes + 1))) for _ in range(rows)]
+        parts = rng.permuted(np.tile(np.arange(1.0, classes + 1), (rows, 1)), axis=1)
     else:
-        parts = [draw(st.lists(st.integers(0, 6), min_size=classes, max_size=classes)) for _ in range(rows)]
-    array = np.array(parts, dtype=np.float64).reshape(rows, classes)
-    array[array.sum(axis=1) == 0] = 1.0
-    return array / array.sum(axis=1, keepdims=True)
+        parts = rng.integers(0, most + 1, (rows, classes)).astype(np.float64)
+    parts[parts.sum(axis=1) == 0] = 1.0
+    return parts / parts.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True)
@@ -132,14 +145,14 @@ class Problem:
 @st.composite
 def problems(draw, max_nodes: int = 20, classes: int | None = None, distinct: bool = False):
     """A classifier's probabilities and labels on a random graph, and the predictor's settings."""
-    num_nodes = draw(st.integers(2, max_nodes))
+    num_nodes, rng = draw(st.integers(2, max_nodes)), draw(generators)
     classes = classes or draw(st.integers(1, 5))
     pairs = np.array(draw(edge_lists(num_nodes)), dtype=np.int64).reshape(-1, 2)
     return Problem(
         graph=ns.Graph.from_edge_index(pairs.T, num_nodes),
         probabilities=draw(probability_rows(num_nodes, classes, distinct)),
-        labels=np.array(draw(st.lists(st.integers(0, classes - 1), min_size=num_nodes, max_size=num_nodes))),
-        calibration=np.array(draw(st.lists(st.integers(0, num_nodes - 1), min_size=1, unique=True))),
+        labels=rng.integers(classes, size=num_nodes),
+        calibration=rng.permutation(num_nodes)[: draw(st.integers(1, num_nodes))],
         hops=draw(st.integers(1, 3)),
         decay=draw(st.sampled_from(["uniform", "hyperbolic", "geometric"])),
         alpha=float(draw(alphas)),

@@ -10,7 +10,7 @@ from numba import njit
 from napsets.kernels import following
 from napsets.kernels.growing import AHEAD, GrowingRows, OrderedPairs, Walk, walk_hops
 from oracles import adjacency_sets, hops_from, pooled_threshold, rows_of
-from strategies import cases, tied_scores
+from strategies import TIED, cases
 
 
 @njit
@@ -44,7 +44,7 @@ def test_a_walk_lists_each_hop_once_and_at_the_last_only_what_is_marked(size, ho
             assert sorted(walk.queue[start:end].tolist()) == sorted(ring)
 
 
-@given(cases(scores=tied_scores), st.sampled_from([0.0, 0.7]), st.sampled_from([0.0, 1.3]), st.data())
+@given(cases(scores=TIED), st.sampled_from([0.0, 0.7]), st.sampled_from([0.0, 1.3]), st.data())
 @settings(max_examples=60)
 def test_thresholds_are_those_of_masses_added_up_score_by_score(case, pool, alike, data):
     neighbours = adjacency_sets(case.edges, case.num_nodes)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from numba.core.caching import FunctionCache, IndexDataCacheFile, _CacheLocator
@@ -68,6 +69,23 @@ def test_a_damaged_cache_is_told_once_and_made_anew(tmp_path, kind, share):
     assert f"compiled kernels could not be read in {tmp_path}" in warned[0]
     assert "NUMBA_CACHE_DIR" in warned[0]
     assert Kernels().call() == ([4, 6], 2, [])
+
+
+def test_what_another_version_kept_is_made_anew_without_a_word(monkeypatch):
+    class Pair(NamedTuple):
+        first: int
+
+    def add(pair):
+        return pair.first + 1
+
+    monkeypatch.setattr(sys.modules[__name__], "Pair", Pair, raising=False)
+    Pair.__qualname__ = "Pair"
+    assert jit(add)(Pair(2)) == 3
+    monkeypatch.delattr(sys.modules[__name__], "Pair")
+    Renamed = type(Pair)("Renamed", (Pair,), {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert jit(add)(Renamed(2)) == 3
 
 
 @pytest.mark.parametrize("step", ["index", "data"])

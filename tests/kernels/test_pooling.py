@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import napsets as ns
-from kernels.test_search import edges_of
+from kernels.test_search import large_world
 from napsets.kernels.endings import ABOVE, AT_LEAST, NOMINAL, Reach, needed_mass
 from napsets.kernels.search import find_thresholds
 from napsets.localisers.base import Cut, Everyone, Reference
@@ -18,7 +18,6 @@ from napsets.localisers.hops import Weighting, weighted_thresholds
 from napsets.quantile import ROUNDING, hop_quantile, local_rank
 from oracles import (
     EVERY_STRATEGY,
-    adjacency_sets,
     hops_from,
     order_statistic,
     pooled_masses,
@@ -27,7 +26,7 @@ from oracles import (
     same_bits,
     scipy_distances,
 )
-from strategies import alphas, cases, tied_scores
+from strategies import TIED, alphas, cases
 
 LEVELS = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 1.0]
 POOLS = [0.0, 0.0, 0.5, 1.0, 3.0, 10.0, 1e6]
@@ -43,7 +42,7 @@ def others_of(case, distance, node, groups, used):
 
 
 @settings(max_examples=80)
-@given(case=cases(scores=tied_scores, max_nodes=16), data=st.data())
+@given(case=cases(scores=TIED, max_nodes=16), data=st.data())
 def test_every_strategy_follows_the_definition_word_for_word(case, data):
     def draw(source, count):
         return data.draw(st.lists(st.sampled_from(source), min_size=count, max_size=count))
@@ -80,14 +79,8 @@ def test_every_strategy_follows_the_definition_word_for_word(case, data):
 def world(request):
     """A graph of many words and blocks, of which neighbourhoods leave gaps."""
     rng = np.random.default_rng(7)
-    size = 3001
-    edges = edges_of(request.param, size, rng)
-    directed = request.param == "directed"
-    calibration = rng.permutation(size)[:1777]
-    scores = np.round(rng.random(calibration.size), 3)
-    graph = ns.Graph.from_edge_index(edges, size, directed=directed)
-    neighbours = adjacency_sets(edges.T.tolist(), size, directed)
-    return ns.CalibrationIndex(graph, scores, calibration), scores, neighbours, rng.integers(-1, 6, size)
+    graph, neighbours, calibration, scores = large_world(request.param, rng)
+    return ns.CalibrationIndex(graph, scores, calibration), scores, neighbours, rng.integers(-1, 6, graph.num_nodes)
 
 
 @pytest.mark.parametrize("hops", [0, 1, 2, 4])
@@ -133,7 +126,7 @@ def test_threads_and_strategies_change_no_bit(world, threads):
         assert np.array_equal(counts, results[0][1])
 
 
-@given(case=cases(scores=tied_scores), alpha=alphas)
+@given(case=cases(scores=TIED), alpha=alphas)
 def test_no_hops_and_a_pool_of_everyone_is_split_conformal_prediction(case, alpha):
     index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
     for strategy in ("few", "dense"):

@@ -11,11 +11,21 @@ from napsets.kernels.growing import OrderedPairs, move_pair
 from napsets.kernels.layout import read_only
 from napsets.live.labelled_nodes import ScoreLists
 from napsets.scores.by_label import SHRINK, SLOPE, BoundByLabel
+from strategies import generators
 
 LABELS = 3
 #: Few values, so that many are tied.
-VALUES = st.sampled_from([0.0, 0.1, 0.25, 0.25 + 2**-40, 0.5, 0.75, 1.0])
-SCORED = st.lists(st.tuples(st.integers(0, LABELS - 1), VALUES), min_size=1, max_size=40)
+VALUES = [0.0, 0.1, 0.25, 0.25 + 2**-40, 0.5, 0.75, 1.0]
+
+
+@st.composite
+def pairs_of_scores(draw):
+    """Pairs of a label and a score."""
+    rng, size = draw(generators), draw(st.integers(1, 40))
+    return list(zip(rng.integers(LABELS, size=size).tolist(), rng.choice(VALUES, size).tolist(), strict=True))
+
+
+SCORED = pairs_of_scores()
 
 
 def ordered(pairs, by_label):
@@ -63,27 +73,25 @@ def test_scores_ranked_at_a_value_lie_between_those_of_a_batch(reference, values
         assert np.array_equal(bounds[label], batch.__self__.unranked(label, np.array(values)))
 
 
-@given(SCORED, SCORED, st.sampled_from([-1.0, 0.25, 1.0]), st.data())
-def test_thresholds_are_those_of_all_scores_sorted_anew(reference, scored, mix, data):
+@given(SCORED, SCORED, st.sampled_from([-1.0, 0.25, 1.0]), generators)
+def test_thresholds_are_those_of_all_scores_sorted_anew(reference, scored, mix, rng):
     known, batch = ranking(reference, mix)
     labels, scores = np.array([label for label, _ in scored]), np.array([score for _, score in scored])
     ranked = batch(labels, scores)
     sizes = np.bincount(labels, minlength=LABELS) if mix >= 0 else np.array([labels.size])
-    removed = data.draw(st.lists(st.integers(0, scores.size - 1), unique=True, max_size=scores.size - 1))
-    entries = st.lists(st.one_of(VALUES, st.just(np.nan)), min_size=len(removed), max_size=len(removed))
-    columns = np.array(data.draw(st.lists(entries, min_size=2, max_size=2)))
-    changed = np.ascontiguousarray(columns.T.reshape(len(removed), 2))
+    removed = rng.permutation(scores.size)[: rng.integers(scores.size)]
+    changed = rng.choice([*VALUES, np.nan], (removed.size, 2))
     expected = [
         np.sort(np.concatenate([np.delete(ranked, removed), column[~np.isnan(column)]])) for column in changed.T
     ]
-    place = data.draw(st.integers(0, min(map(len, expected)) - 1))
-    reach, guess = len(removed) + 2, data.draw(st.floats(-1, 2))
+    place = int(rng.integers(min(map(len, expected))))
+    reach, guess = removed.size + 2, float(rng.uniform(-1, 2))
     blocks = ordered(scored, by_label=mix >= 0).blocks
-    ends = np.array(data.draw(st.lists(st.integers(0, 40), min_size=6, max_size=6))).reshape(2, LABELS)
+    ends = rng.integers(41, size=(2, LABELS))
     values, below = kernels.scores_between(place - reach, place + reach, blocks, sizes, known, guess, ends)
     assert np.array_equal(values, np.sort(ranked)[below : below + values.size])
     thresholds = np.empty((1, 2))
-    starts = np.array([0, len(removed)])
+    starts = np.array([0, removed.size])
     kernels.select_changed(values, below, scores.size, np.array([place]), starts, ranked[removed], changed, thresholds)
     assert thresholds[0].tolist() == [column[place] for column in expected]
 
@@ -105,15 +113,15 @@ def test_scores_that_move_within_and_between_blocks_stay_in_order():
     assert listed == sorted(zip(first, second, strict=True))
 
 
-@given(SCORED, st.data(), st.booleans())
-def test_scores_that_are_replaced_stay_in_order(scored, data, by_label):
+@given(SCORED, generators, st.booleans())
+def test_scores_that_are_replaced_stay_in_order(scored, rng, by_label):
     lists = ScoreLists(LABELS, 0.5 if by_label else -1.0)
-    codes = [label + 1 if data.draw(st.booleans()) else -label - 1 for label, _ in scored]
+    codes = [label + 1 if rng.random() < 0.5 else -label - 1 for label, _ in scored]
     now = np.array([score for _, score in scored])
     lists.replace(np.array(codes, dtype=np.int32), np.full(now.size, np.nan), now)
     for _ in range(3):
-        some = np.array(data.draw(st.lists(st.integers(0, now.size - 1), unique=True)), dtype=np.int64)
-        new = np.array(data.draw(st.lists(st.one_of(VALUES, st.just(np.nan)), min_size=some.size, max_size=some.size)))
+        some = rng.permutation(now.size)[: rng.integers(now.size + 1)]
+        new = rng.choice([*VALUES, np.nan], some.size)
         lists.replace(np.array(codes, dtype=np.int32)[some], now[some], new)
         now[some] = new
     listed = [(code, score) for code, score in zip(codes, now, strict=True) if not np.isnan(score)]

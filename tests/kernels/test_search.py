@@ -14,7 +14,6 @@ KINDS = ["sparse", "dense", "hubs", "rings", "directed"]
 
 
 def edges_of(kind, size, rng):
-    """A graph too large for one word or one block."""
     if kind in ("sparse", "directed"):
         return rng.integers(size, size=(2, 2 * size))
     if kind == "dense":
@@ -25,16 +24,20 @@ def edges_of(kind, size, rng):
     return np.stack([ring, np.where(ring % 50 == 49, ring - 49, (ring + 1) % size)])
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def world(request):
-    rng = np.random.default_rng(KINDS.index(request.param))
+def large_world(kind, rng):
+    """A graph too large for one word or one block, its neighbours as sets, who calibrates, and with which scores."""
     size = 3001
-    edges = edges_of(request.param, size, rng)
-    directed = request.param == "directed"
+    edges = edges_of(kind, size, rng)
+    directed = kind == "directed"
     calibration = rng.permutation(size)[:1777]
     scores = np.round(rng.random(calibration.size), 3)
     graph = ns.Graph.from_edge_index(edges, size, directed=directed)
     return graph, adjacency_sets(edges.T.tolist(), size, directed), calibration, scores
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def world(request):
+    return large_world(request.param, np.random.default_rng(KINDS.index(request.param)))
 
 
 def slow_thresholds(neighbours, calibration, scores, node, weights, alpha, used=None):

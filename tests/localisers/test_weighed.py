@@ -19,7 +19,7 @@ from oracles import (
     scipy_distances,
     weighed_threshold,
 )
-from strategies import edge_lists
+from strategies import edge_lists, generators
 
 CUTS = [
     Cut(0.9),
@@ -35,12 +35,10 @@ CUTS = [
 @st.composite
 def questions(draw, directed=False):
     """A graph, reference nodes with scores among which there are ties, and a uniform number for every node."""
-    size = draw(st.integers(2, 24))
+    size, rng = draw(st.integers(2, 24)), draw(generators)
     edges, one_way = draw(edge_lists(size)), directed and draw(st.booleans())
-    nodes = np.array(draw(st.lists(st.integers(0, size - 1), min_size=1, unique=True)))
-    scores = np.array(
-        draw(st.lists(st.sampled_from([0.1, 0.2, 0.5, 0.7, 0.9]), min_size=nodes.size, max_size=nodes.size))
-    )
+    nodes = rng.permutation(size)[: draw(st.integers(1, size))]
+    scores = rng.choice([0.1, 0.2, 0.5, 0.7, 0.9], nodes.size)
     pairs = np.array(edges, dtype=np.int64).reshape(-1, 2).T
     graph = ns.Graph.from_edge_index(pairs, size, directed=one_way)
     u = ns.node_uniforms(np.arange(size), draw(st.integers(0, 1000)))

@@ -145,7 +145,7 @@ def world(rng, base, nodes=240):
     return graph, outputs_of(base, guess, rng), targets
 
 
-SIZES = [40, 100, 101, pytest.param(999, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.slow)]
+SIZES = [40, 101, *(pytest.param(labelled, marks=pytest.mark.slow) for labelled in (100, 999, 1000))]
 
 
 @pytest.mark.parametrize("labelled", SIZES)

@@ -18,7 +18,7 @@ from napsets.methods import Method
 from napsets.scores import APS, THR, ByLabel, Informed, Labelled, Sharpened
 from worlds import weak_model
 
-SIZES = [40, 100, 101, pytest.param(999, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.slow)]
+SIZES = [40, 101, *(pytest.param(labelled, marks=pytest.mark.slow) for labelled in (100, 999, 1000))]
 
 
 @pytest.fixture(autouse=True)

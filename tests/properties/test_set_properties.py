@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -137,8 +135,6 @@ def test_the_score_at_a_label_is_the_matrix_entry_bit_for_bit(data, rows, classe
 
 @given(problem=problems(), nodes=st.lists(st.integers(0, 1), max_size=6))
 def test_asking_for_a_node_twice_gives_its_set_twice(problem, nodes):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ns.NapsetsWarning)
-        sets = fitted(problem)[0].predict(nodes, problem.alpha)
-        both = fitted(problem)[0].predict([0, 1], problem.alpha)
+    naps, _ = fitted(problem)
+    sets, both = (naps.predict(some, problem.alpha) for some in (nodes, [0, 1]))
     assert np.array_equal(sets.member, both.member[nodes])

@@ -18,7 +18,7 @@ from oracles import (
     same_bits,
     scipy_distances,
 )
-from strategies import Case, alphas, cases, tied_scores
+from strategies import TIED, Case, alphas, cases
 
 
 def exact(case: Case):
@@ -39,7 +39,7 @@ def test_every_strategy_equals_shortest_paths_and_a_sorted_sum(case):
 
 
 @given(
-    case=cases(scores=tied_scores),
+    case=cases(scores=TIED),
     weights=st.lists(st.floats(0, 100), min_size=1, max_size=5),
     alpha=st.floats(0.01, 0.99),
 )

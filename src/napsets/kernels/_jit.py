@@ -17,6 +17,7 @@ from numba import njit, types
 from numba.core import config, event
 from numba.core.caching import FunctionCache
 from numba.core.cgutils import get_or_insert_function
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
 #: Kernels are never called from C.
@@ -145,7 +146,8 @@ class _Cache(FunctionCache):
             os.unlink(self._cache_file._index_path)
         except OSError:
             self.disable()
-        if "cache" not in _printed:
+        # What names a class that is no longer there was kept by another version, and is not damaged.
+        if "cache" not in _printed and not isinstance(error, AttributeError | ImportError):
             _printed.add("cache")
             reason = str(error) or type(error).__name__
             warnings.warn(
@@ -235,6 +237,16 @@ def count_bits_of_eight(typingctx: Any, row: Any, mask: Any, position: Any) -> A
         return builder.call(add, [builder.call(count, [both])])
 
     return types.int64(row, mask, types.intp), codegen
+
+
+@intrinsic
+def frozen(typingctx: Any, array: Any) -> Any:
+    """Return an array as one that cannot be written to, so that what reads it is compiled once for both kinds."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return impl_ret_borrowed(context, builder, signature.return_type, args[0])
+
+    return array.copy(readonly=True)(array), codegen
 
 
 @intrinsic

@@ -236,15 +236,15 @@ def _shallow_pieces(job: SearchJob, batches: list[SourceBatch], threads: int) ->
         (columns, middles), numbers = layout.renumber(threads), None
     else:
         columns, middles, numbers = layout.adjacency.indices, layout.stops, layout.numbers
-    use_hubs = renumber and job.hops > 1 and any(batch.strategy == "dense" for batch in batches)
-    hubs = layout.hub_rows if use_hubs else HubRows(layout.stops, middles, NO_VECTORS)
     # The only hop is the last.
     rows = shallow.NumberedRows(layout.starts, middles if job.hops == 1 else layout.stops, middles, columns, numbers)
-    rows, hubs = seen_by_kernels(rows), seen_by_kernels(hubs)
-    kernels: dict[str, Callable[..., None]] = {
-        "dense": partial(_shallow, shallow.dense_search, (rows, hubs)),
-        "sparse": partial(_shallow, shallow.sparse_search, (rows,)),
-    }
+    rows = seen_by_kernels(rows)
+    sparse = partial(_shallow, shallow.sparse_search, (rows,))
+    kernels: dict[str, Callable[..., None]] = {"sparse": sparse, "dense": sparse}
+    # Where few rows are read, a second way to search would save less time than its kernel takes to load.
+    if renumber and any(batch.strategy == "dense" for batch in batches):
+        hubs = layout.hub_rows if job.hops > 1 else HubRows(layout.stops, middles, NO_VECTORS)
+        kernels["dense"] = partial(_shallow, shallow.dense_search, (rows, seen_by_kernels(hubs)))
     for batch in batches:
         for first, last in batch.pieces():
             yield last - first, partial(kernels[batch.strategy], job, first, last)
@@ -267,8 +267,9 @@ def _pieces(job: SearchJob, work: Callable[..., None], size: int) -> Iterator[Pi
 
 def _far(job: SearchJob, first: int, last: int, stop: Stop) -> None:
     layout = job.layout
-    graph = map(read_only, (layout.adjacency.indptr, layout.adjacency.indices, layout.numbers))
-    walk.far_search(read_only(job.sources[first:last]), *graph, layout.size, job.hops, *job.ending(first, last))
+    graph = (layout.adjacency.indptr, layout.adjacency.indices, layout.numbers)
+    sources, indptr, indices, numbers = map(read_only, (job.sources[first:last], *graph))
+    walk.far_search(sources, indptr, indices, numbers, layout.size, job.hops, *job.ending(first, last))
 
 
 # -- no hops at all ---------------------------------------------------------------------------------------------------

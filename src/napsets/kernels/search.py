@@ -19,7 +19,7 @@ from napsets.kernels.layout import Layout, count_bits, pack
 from napsets.kernels.threads import Kernels, Piece, Progress, Stop, available_threads, run
 
 #: The kernels of one search and one ending.
-_KERNELS = Kernels(5.0, "shallow._dense", "shallow._sparse", "deep._finish_all", "walk.far_search")
+_KERNELS = Kernels(5.0, "shallow._dense", "shallow._sparse", "deep._finish_all", "walk._far")
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import borrowed, jit, lowest_bit, part, prefetch
+from napsets.kernels._jit import borrowed, frozen, jit, lowest_bit, part, prefetch
 from napsets.kernels.endings import Pairs, room_for
 from napsets.kernels.layout import BLOCK_WORDS, HubRows, lined_zeros, read_only
 from napsets.kernels.selection import finish
@@ -114,13 +114,13 @@ def _add_hubs(met, hubs, vectors, words, ring):
 @part
 def _mark_rows(queue, count, rows, ends, ring):
     """Set the bits of all neighbours of the queued nodes; the row of a hub ends before it starts."""
-    starts, columns, numbers = rows.starts, rows.columns, rows.numbers
+    starts, columns = rows.starts, rows.columns
     for i in range(count):
         if i + _AHEAD < count:
             prefetch(columns, starts[queue[i + _AHEAD]])
         u = queue[i]
         for e in range(starts[u], ends[u]):
-            v = _number(numbers, columns[e])
+            v = columns[e]
             ring[v >> 6] |= _bit(v)
 
 
@@ -138,7 +138,7 @@ def _list_bits(word, w, queue, count):
 def _forget_row(source, rows, ring):
     """Clear the words that hold a source's neighbours."""
     for e in range(rows.starts[source], rows.stops[source]):
-        ring[_number(rows.numbers, rows.columns[e]) >> 6] = np.uint64(0)
+        ring[rows.columns[e] >> 6] = np.uint64(0)
 
 
 @part
@@ -175,7 +175,10 @@ def _search_dense(source, rows, hubs, words, last_words, space):
 
 
 def dense_search(sources: Array, rows: NumberedRows, hubs: HubRows, hops: int, pairs: Pairs, *ending: Any) -> None:
-    """Search around each source, by number, and do for each of its pairs what is wanted; see `endings`."""
+    """Search around each source, by number, and do for each of its pairs what is wanted; see `endings`.
+
+    The columns of the rows must be numbers.
+    """
     words, mask_words = (rows.starts.size + 63) // 64, pairs.masks.shape[1]
     space = _DenseRoom(
         lined_zeros((hops, max(words, mask_words)), np.uint64),
@@ -192,11 +195,12 @@ def _dense(sources, rows, hubs, space, pairs, selection, pooling, counting, room
     selection, pooling, counting = borrowed(selection), borrowed(pooling), borrowed(counting)
     words, mask_words = space.seen.shape[0], pairs.masks.shape[1]
     last_words = words if words < mask_words else mask_words
+    bits = frozen(space.bits)
     for i in range(sources.shape[0]):
         _search_dense(sources[i], rows, hubs, words, last_words, space)
         for p in range(pairs.offsets[i], pairs.offsets[i + 1]):
             mask = pairs.masks[pairs.splits[p]]
-            finish(i, p, space.bits, mask, mask_words, room, pairs, selection, pooling, counting)
+            finish(i, p, bits, mask, mask_words, room, pairs, selection, pooling, counting)
         _forget_row(sources[i], rows, space.bits[0])
 
 
@@ -297,6 +301,7 @@ def _sparse(sources, rows, space, pairs, selection, pooling, counting, room):
     rows, space, pairs, room = borrowed(rows), borrowed(space), borrowed(pairs), borrowed(room)
     selection, pooling, counting = borrowed(selection), borrowed(pooling), borrowed(counting)
     base, mask = room.base, space.mask
+    kept, kept_mask = frozen(space.kept), frozen(mask)
     for i in range(sources.shape[0]):
         _search_sparse(sources[i], rows, space)
         words = _keep_marked(space.bits, space.marked, pairs.masks.shape[1], space.kept, base)
@@ -304,7 +309,7 @@ def _sparse(sources, rows, space, pairs, selection, pooling, counting, room):
             whole = pairs.masks[pairs.splits[p]]
             for w in range(words):
                 mask[w] = whole[base[w]]
-            finish(i, p, space.kept, mask, words, room, pairs, selection, pooling, counting)
+            finish(i, p, kept, kept_mask, words, room, pairs, selection, pooling, counting)
         _forget(sources[i], space.bits, space.marked, space.seen)
 
 

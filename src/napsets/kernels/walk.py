@@ -8,10 +8,15 @@ bit.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from napsets.kernels._jit import jit, part
 from napsets.kernels.selection import needed, others_of, shares_of, weigh, with_others
+
+Array = npt.NDArray[Any]
 
 
 @part
@@ -122,7 +127,8 @@ def _list_hops(source, indptr, indices, numbers, known, mark, stamps, queue, end
 @part
 def _count(hop_of, mask, stop, counts):
     """Count by hop the nodes with a number below `stop` that were met and that the mask lets calibrate."""
-    counts[:] = 0
+    for k in range(counts.shape[0]):
+        counts[k, 0] = 0
     for number in range(stop):
         hop = hop_of[number]
         if hop > 0 and (mask[number >> 6] >> np.uint64(number & 63)) & np.uint64(1):
@@ -142,7 +148,8 @@ def _select_far(i, p, hop_of, counts, pairs, selection, pooling):
     known = selection.scores.shape[0]
     for d in range(selection.weights.shape[0]):
         total = _mass(i, p, hop_of, known, d, counts, pairs, selection, pooling)
-        selection.hop_counts[p] = counts[:, 0]
+        for k in range(counts.shape[0]):
+            selection.hop_counts[p, k] = counts[k, 0]
         for a in range(selection.levels.shape[0]):
             enough = needed(selection.levels[a], selection.rules[a], total, selection.rounding)
             if total < enough:
@@ -163,27 +170,48 @@ def _select_far(i, p, hop_of, counts, pairs, selection, pooling):
 @part
 def _count_below(p, hop_of, counting):
     positions, counts = counting.positions[p if counting.positions.shape[0] > 1 else 0], counting.counts[p]
-    counts[:] = 0
+    for k in range(counts.shape[0]):
+        for q in range(positions.shape[0]):
+            counts[k, q] = 0
     for number in range(hop_of.shape[0]):
         if hop_of[number] > 0:
             for q in range(positions.shape[0]):
                 counts[hop_of[number] - 1, q] += number < positions[q]
 
 
-@jit
-def far_search(sources, indptr, indices, numbers, known, hops, pairs, selection, pooling, counting):
+class _FarRoom(NamedTuple):
+    """Where a search works: marks, a queue, where each ring ends in it, hops by number, and counts by hop."""
+
+    stamps: Array
+    queue: Array
+    ends: Array
+    hop_of: Array
+    counts: Array
+
+
+def far_search(
+    sources: Array, indptr: Array, indices: Array, numbers: Array, known: int, hops: int, *ending: Any
+) -> None:
     """Search around each source and do for each of its pairs what is wanted; see `endings`.
 
     Sources go by their ids; `numbers` says what number each node has, and those below `known` calibrate.
     """
-    nodes = numbers.shape[0]
-    stamps = np.full(nodes, -1, np.int64)
-    queue = np.empty(nodes, indices.dtype)
-    ends = np.empty(hops + 1, np.int64)
-    hop_of = np.zeros(known, np.int64)
-    counts = np.empty((hops, 1), np.int64)
+    room = _FarRoom(
+        np.full(numbers.size, -1),
+        np.empty(numbers.size, indices.dtype),
+        np.empty(hops + 1, np.int64),
+        np.empty(known, np.int64),
+        np.empty((hops, 1), np.int64),
+    )
+    _far(sources, indptr, indices, numbers, known, room, *ending)
+
+
+@jit
+def _far(sources, indptr, indices, numbers, known, room, pairs, selection, pooling, counting):
+    stamps, queue, ends, hop_of, counts = room
     for i in range(sources.shape[0]):
-        hop_of[:] = 0
+        for number in range(known):
+            hop_of[number] = 0
         _list_hops(sources[i], indptr, indices, numbers, known, i, stamps, queue, ends, hop_of)
         for p in range(pairs.offsets[i], pairs.offsets[i + 1]):
             if selection is not None:

@@ -136,11 +136,12 @@ def conditional_logit(features: FloatArray, labels: IntArray, offsets: FloatArra
         return float(likely.sum() + 0.5 * RIDGE * ((exponents - start) ** 2).sum())
 
     now = loss(theta)
+    order = np.einsum_path("nc,nci,ncj->ij", features[:, :, 0], features, features, optimize=True)[0]
     for _ in range(_ROUNDS):
         p = _softmax(offsets + weighed(features, theta))
         mean = np.einsum("nc,ncj->nj", p, features)
         gradient = (mean - features[rows, labels]).sum(axis=0) + RIDGE * (theta - start)
-        spread = np.einsum("nc,nci,ncj->ij", p, features, features, optimize=True) - mean.T @ mean
+        spread = np.einsum("nc,nci,ncj->ij", p, features, features, optimize=order) - mean.T @ mean
         step = np.linalg.solve(spread + RIDGE * np.eye(factors), gradient)
         size = 1.0
         for _ in range(_HALVINGS):
