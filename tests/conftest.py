@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
+# The bytecode of the package is kept, as compiled kernels are: otherwise each process that tests start compiles all of
+# its modules again, half a second.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # The first call of a kernel compiles it, so no single example is held to a deadline. The default draws the same
 # examples each time, so that a red run is red again; "explore" draws new ones and many more.
 settings.register_profile(

@@ -111,7 +111,7 @@ def test_reproduce_can_be_stopped_at_any_moment(tmp_path, jobs, many):
 
 
 @pytest.mark.parametrize(
-    ("number", "after"), [(signal.SIGTERM, 2.0), pytest.param(signal.SIGINT, 0.0, marks=pytest.mark.slow)]
+    ("number", "after"), [(signal.SIGTERM, 0.5), pytest.param(signal.SIGINT, 0.0, marks=pytest.mark.slow)]
 )
 def test_demo_can_be_stopped_while_it_trains(tmp_path, number, after):
     pytest.importorskip("torch")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -272,10 +273,14 @@ def sbm_favours_naps(n: int, p_in: float, p_out: float) -> BlockModelVerdict:
     return BlockModelVerdict(exact, mean_field, float(np.sum(step * both * outside * excess)) > 0.0)
 
 
+#: Points and weights of a quadrature, computed once: a figure of Lemma 1 needs them a thousand times.
+_gauss_legendre = lru_cache(maxsize=1)(np.polynomial.legendre.leggauss)
+
+
 def _nodes_near_zero(rate: float) -> tuple[FloatArray, FloatArray]:
     """Return points in (0, 1) and weights that integrate what falls like exp(−rate·s) or faster, to rounding."""
     panels, points = 32, 24
-    x, weights = np.polynomial.legendre.leggauss(points)
+    x, weights = _gauss_legendre(points)
     width = min(1.0, 90.0 / max(rate, 1.0)) / panels  # beyond it there is less than 10⁻³⁹
     starts = np.arange(panels)[:, None] * width
     return (starts + (x + 1.0) * (width / 2)).ravel(), np.tile(weights * (width / 2), panels)
