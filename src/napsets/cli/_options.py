@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -130,7 +131,7 @@ class ReadingOptions:
         ),
     ] = None
 
-    @property
+    @cached_property
     def reading(self) -> Reading:
         """How files are read, for the readers."""
         named: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(Reading)}

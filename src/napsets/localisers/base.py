@@ -200,7 +200,7 @@ class Reference(Sealed):
 
     def along(self, direction: Direction) -> Reference:
         """Return the same nodes and scores on the graph along a direction, made once; see `Graph.along`."""
-        if self.graph is None or self.graph.along(direction) is self.graph:
+        if self.graph is None or not self.graph.directed or direction == "out":
             return self
         if direction not in self._along:
             self._along[direction] = replace(self, graph=self.graph.along(direction))
