@@ -21,7 +21,7 @@ from .cases import Case, random_case
 #: Where the package under test lies, so that Spark's workers find the same one, installed or not.
 PACKAGE_ROOT = str(Path(ns.__file__).parents[1])
 
-#: Small data: interpreted plans start sooner than compiled ones run, Java compiles simply, and no tasks are skewed.
+#: Small data: interpreted plans start sooner than compiled ones run, Java compiles simply and soon, no task is skewed.
 SMALL = {
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "1g",
@@ -29,7 +29,8 @@ SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:Tier3InvocationThreshold=50 "
+    "-XX:Tier3MinInvocationThreshold=20 -XX:Tier3CompileThreshold=300 -XX:+UseSerialGC",
 }
 
 
@@ -50,10 +51,10 @@ def spark() -> Iterator[Any]:
     need_spark()
     from napsets.spark import start_session
 
-    path = os.environ.get("PYTHONPATH", "")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [PACKAGE_ROOT, path]))
+    path, workers = os.environ.get("PYTHONPATH", ""), str(Path(__file__).parent / "workers")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [PACKAGE_ROOT, workers, path]))
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    session = start_session("local[2]", SMALL)
+    session = start_session("local[2]", SMALL | {"spark.python.daemon.module": "preloaded_daemon"})
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

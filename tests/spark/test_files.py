@@ -243,7 +243,7 @@ def test_integer_labels_stay_integers_and_text_stays_text(
     else:
         pq.write_table(table, paths["labels"])
     output, here = tmp_path / "sets.parquet", tmp_path / "here.parquet"
-    ns.spark.predict_files(**paths, output=str(output), alpha=0.2, plan=plan)
+    ns.spark.predict_files(**paths, output=str(output), alpha=0.2, plan=plan, batch_size=1000)
     inputs = read_inputs(*(paths[name] for name in ("edges", "probabilities", "labels", "nodes") if name in paths))
     write_predictions(inputs, here, inputs.calibrate(make_method("naps")), alpha=0.2, metadata={})
     written, expected = (pq.read_table(path).select(["node", "labels", "prediction"]) for path in (output, here))

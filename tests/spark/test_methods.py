@@ -154,7 +154,7 @@ def test_methods_of_the_table_from_files(spark: Any, case: Case, tmp_path: Path,
 
     paths = write(case, tmp_path / "in", ".parquet")
     output = tmp_path / "sets.parquet"
-    how = {"hops": 1, "alpha": 0.3, "seed": 5, "score": "raps", "plan": "joins"}
+    how = {"hops": 1, "alpha": 0.3, "seed": 5, "score": "raps", "plan": "joins", "batch_size": 1000}
     ns.spark.predict_files(**paths, output=str(output), method=name, **how)
     expected = one_machine(case, make_method(name, hops=1, seed=5, score="raps"), 0.3)
     assert_same_bits(Rows(pq.read_table(output)), case, expected)

@@ -158,19 +158,57 @@ def one_machine(indices: list[int]) -> list[float]:
 
 @pytest.mark.parametrize(
     ("labels", "labels_are", "indices"),
+    [(["1", "2.0", "1"], "auto", [0, 1, 0]), (["0", "2", "1"], "indices", [0, 2, 1])],
+)
+def test_labels_are_names_or_numbers(
+    spark: Any, plan: Any, labels: list[str], labels_are: str, indices: list[int]
+) -> None:
+    assert one_two_three(spark, labels, labels_are=labels_are, plan=plan) == one_machine(indices)
+
+
+def test_labels_that_could_be_either_ask_to_be_told(spark: Any, plan: Any) -> None:
+    message = "not both; some are names of classes, but node 2 has '0', .* --labels-are names"
+    with pytest.raises(ns.InvalidInputError, match=message):
+        one_two_three(spark, ["1", "2", "0"], plan=plan)
+    with pytest.raises(ns.InvalidInputError, match="`labels_are` must be one of auto, names, indices"):
+        one_two_three(spark, ["1"], labels_are="numbers", plan=plan)
+
+
+@pytest.fixture(params=["by Spark", "here"])
+def with_kinds(request: pytest.FixtureRequest, spark: Any) -> Any:
+    """Labels with what is known of all of them, as tasks get them: found by Spark, or in the driver."""
+    import pyarrow as pa
+
+    from napsets.spark import tables
+
+    def make(labels: list[str]) -> Any:
+        table = pa.table({"node": range(len(labels)), "label": labels})
+        if request.param == "here":
+            whole = tables.with_kinds_here(table, ("1", "2", "3"))
+        else:
+            whole = tables.with_kinds(spark.createDataFrame(table), ("1", "2", "3")).toArrow().sort_by("node")
+        (batch,) = whole.combine_chunks().to_batches()
+        return batch
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("labels", "labels_are", "indices"),
     [
         (["1", "2", "1"], "auto", [0, 1, 0]),
-        (["1", "2.0", "1"], "auto", [0, 1, 0]),
         (["1", "2", "1"], "indices", [1, 2, 1]),
-        (["0", "2", "1"], "indices", [0, 2, 1]),
         (["1", "2", "3"], "names", [0, 1, 2]),
         (["0", "0", "0"], "auto", [0, 0, 0]),
     ],
 )
 def test_labels_are_names_if_all_are_and_numbers_if_none_is(
-    spark: Any, plan: Any, labels: list[str], labels_are: str, indices: list[int]
+    with_kinds: Any, labels: list[str], labels_are: str, indices: list[int]
 ) -> None:
-    assert one_two_three(spark, labels, labels_are=labels_are, plan=plan) == one_machine(indices)
+    from napsets.spark.tables import label_indices
+
+    batch = with_kinds(labels)
+    assert label_indices(batch, batch.column("node"), ("1", "2", "3"), labels_are).tolist() == indices
 
 
 @pytest.mark.parametrize(
@@ -179,12 +217,14 @@ def test_labels_are_names_if_all_are_and_numbers_if_none_is(
         (["1", "2", "0"], "auto", "not both; some are names of classes, but node 2 has '0', .* --labels-are names"),
         (["1", "2", "0"], "names", r"`labels` must be class names \(1, 2, 3\); node 2 has '0'"),
         (["1", "2", "3"], "indices", "`labels` must be class numbers from 0 to 2; node 2 has '3'"),
-        (["1", "0", "x"], "auto", "must be class names .* or class numbers from 0 to 2; node [12] has '[0x]'"),
-        (["1"], "numbers", "`labels_are` must be one of auto, names, indices"),
+        (["1", "0", "x"], "auto", "must be class names .* or class numbers from 0 to 2; node 1 has '0'"),
     ],
 )
-def test_labels_that_could_be_either_ask_to_be_told(
-    spark: Any, plan: Any, labels: list[str], labels_are: str, message: str
+def test_labels_of_which_some_are_names_and_some_are_not_are_refused(
+    with_kinds: Any, labels: list[str], labels_are: str, message: str
 ) -> None:
+    from napsets.spark.tables import label_indices
+
+    batch = with_kinds(labels)
     with pytest.raises(ns.InvalidInputError, match=message):
-        one_two_three(spark, labels, labels_are=labels_are, plan=plan)
+        label_indices(batch, batch.column("node"), ("1", "2", "3"), labels_are)

@@ -27,7 +27,7 @@ from napsets.spark import numbering
 from napsets.spark.mapped import Folder, offsets_of
 from napsets.spark.numbering import NumberedPart, RowsPart
 from napsets.spark.session import literally
-from napsets.spark.tables import Tables, label_indices, with_kinds
+from napsets.spark.tables import Tables, label_indices, with_kinds, with_kinds_here
 
 #: Entries of the graph that one task sorts: a few hundred megabytes while it does.
 _ENTRIES_PER_PART = 1 << 24
@@ -139,15 +139,21 @@ class Arrays:
         return [tuple(row.values()) for batch in work(self._gathered(table)) for row in batch.to_pylist()]
 
     def _gathered(self, table: AnyTable) -> Iterator[pa.RecordBatch]:
+        """Bring a table here, batch by batch."""
+        for piece in self._pieces(table):
+            yield from piece.to_batches()
+
+    def _pieces(self, table: AnyTable) -> Iterator[pa.Table]:
         """Bring a table here, in pieces that Spark lets through."""
-        if not isinstance(table, DataFrame):
-            yield from table.to_batches()
-            return
         pieces = self.route.pieces
-        for piece in range(pieces):
+        if not isinstance(table, DataFrame):
+            yield table
+        elif pieces == 1:
+            yield table.toArrow()
+        else:
             part = sf.pmod(sf.xxhash64(table.columns[0]), sf.lit(pieces))
-            some = table if pieces == 1 else table.where(part == piece)
-            yield from some.toArrow().to_batches()
+            for piece in range(pieces):
+                yield table.where(part == piece).toArrow()
 
     def _write_nodes(self, rows: AnyTable, folder: str, but: Folder | None = None) -> dict[str, Any]:
         work = partial(numbering.write_nodes, folder=self.store.file(folder), classes=self._classes, but=but)
@@ -246,7 +252,12 @@ class Arrays:
 
     def _labelled(self, known: int) -> tuple[str, list[int]]:
         """Write the labels as numbers; return where they are."""
-        rows, names = with_kinds(self.tables.known, self.tables.class_names), self.tables.class_names
+        labels, names = self.tables.known, self.tables.class_names
+        rows: AnyTable
+        if self.route.here:
+            rows = with_kinds_here(pa.concat_tables(self._pieces(labels)), names)
+        else:
+            rows = with_kinds(labels, names)
         indices = partial(label_indices, names=names, labels_are=self.labels_are)
         return self._numbers("labels", "labels", rows, known, indices)
 

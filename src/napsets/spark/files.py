@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -186,7 +187,7 @@ def predict_files(
                 settings, names, nodes=result.nodes or 0, calibration=known, **_described(chosen, known)
             )
             write_text(spark, f"{written}/{SIDECAR}", json.dumps(about))
-            return _summary(spark.read.parquet(literally(written)), len(names))
+            return _summary(spark, written, len(names))
 
 
 def _described(method: Any, labelled: int) -> dict[str, Any]:
@@ -333,7 +334,13 @@ def _stored_class_names(path: str) -> Sequence[str] | None:
     return names
 
 
-def _summary(sets: DataFrame, classes: int) -> SetsSummary:
+def _summary(spark: SparkSession, written: str, classes: int) -> SetsSummary:
+    """Sum up the sets of a folder: here what lies on this machine, which starts no job, otherwise on Spark."""
+    folder = local_path(written.removeprefix("file:"))
+    if folder is not None:
+        none = SetsSummary(np.zeros(classes + 1, dtype=np.int64), 0, 0)
+        return sum((_file_summary(path, classes) for path in Path(folder).glob("part-*.parquet")), none)
+    sets = spark.read.parquet(literally(written))
     capped = sf.count("capped_at") if "capped_at" in sets.columns else sf.lit(0)
     rows = sets.groupBy("size").agg(
         sf.count(sf.lit(1)),
@@ -347,3 +354,11 @@ def _summary(sets: DataFrame, classes: int) -> SetsSummary:
         totals += others
     infinite, unreached, cut = (int(value) for value in totals)
     return SetsSummary(counts, infinite, unreached, cut)
+
+
+def _file_summary(path: Path, classes: int) -> SetsSummary:
+    table = pq.ParquetFile(path).read(columns=["size", "threshold", "support", "capped_at"])
+    size, threshold, support = (table[name].to_numpy() for name in ("size", "threshold", "support"))
+    cut = len(table["capped_at"].drop_null()) if "capped_at" in table.column_names else 0
+    counts = np.bincount(size, minlength=classes + 1)
+    return SetsSummary(counts, int(np.isposinf(threshold).sum()), int((support == 0).sum()), cut)

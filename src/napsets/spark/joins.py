@@ -6,10 +6,10 @@ far away count too, and with an exact level how the labelled nodes are split, an
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from napsets.randomness import split_seed
 from napsets.spark import join_tasks
 from napsets.spark.join_tasks import AllScores, Split
 from napsets.spark.plans import Content, fingerprint_of
-from napsets.spark.session import file_system, hadoop_path, literally, plain_errors
+from napsets.spark.session import file_system, hadoop_path, literally, plain_errors, read_text, write_text
 from napsets.spark.tables import Result, Tables, sets_columns, with_kinds, with_level
 from napsets.spark.walk import PAIRS_PER_PART, Walker, adjacency, place_of, sampled_cost, stored_edges
 
@@ -48,8 +48,8 @@ class Kept:
         """Keep a table; return it as it is read from then on."""
         return table
 
-    def row(self, name: str, schema: str, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Return a row that was kept before, or make it."""
+    def values(self, name: str, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Return numbers or texts that were kept before, or make them."""
         return make()
 
     def in_batches(
@@ -87,13 +87,14 @@ class Checkpoints(Kept):
         mark = hadoop_path(self.spark, f"{self.path}/{name}/_SUCCESS")
         return bool(file_system(self.spark, mark).exists(mark))
 
-    def row(self, name: str, schema: str, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Return a row that was written before, or make it and write it."""
-        if not self._has(name):
-            self.write(self.spark.createDataFrame([make()], schema).coalesce(1), name)
-        row = self.spark.read.schema(schema).parquet(literally(f"{self.path}/{name}")).first()
-        assert row is not None
-        return tuple(row)
+    def values(self, name: str, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Return what was written before, or make it and write it: as text, which needs no job."""
+        path = f"{self.path}/{name}.json"
+        text = read_text(self.spark, path)
+        if text is None:
+            text = json.dumps(make())
+            write_text(self.spark, path, text)
+        return tuple(json.loads(text))
 
     def in_batches(
         self, targets: DataFrame, work: Work, batches: int, name: str, progress: Progress | None = None
@@ -109,14 +110,12 @@ class Checkpoints(Kept):
         return self.spark.read.schema(done.schema).parquet(*paths)
 
 
-def batch_count(count: int, cost: float, stored: int, tasks: int, batch_size: int | None) -> int:
+def batch_count(count: int, cost: float, stored: int, tasks: int) -> int:
     """Return into how many batches `count` targets are put, of which each makes `cost` pairs.
 
     A batch shuffles the adjacency whatever its size, so that it should make at least as many pairs as there are
     stored edges: then the adjacency is not the larger part of what is shuffled.
     """
-    if batch_size is not None:
-        return max(1, -(-count // batch_size))
     return max(1, math.ceil(count * cost / max(PAIRS_PER_TASK * tasks, stored)))
 
 
@@ -241,11 +240,9 @@ class JoinsJob:
             size, seed = self.settings.level.reference_size(count), split_seed(self.settings.seed, total)
             drawn = labelled.mapInArrow(partial(join_tasks.keys, seed=seed), f"node {self.tables.id_type}, key double")
             last = _nth(drawn, ["key", "node"], size)
-            return Decimal(seed), last["key"], last["node"], count - size
+            return seed, last["key"], last["node"], count - size
 
-        schema = f"seed decimal(20, 0), key double, node {self.tables.id_type}, apart bigint"
-        seed, key, node, apart = self.kept.row("split", schema, make)
-        return Split(int(seed), key, node, apart)
+        return Split(*self.kept.values("split", make))
 
     def scores(self) -> DataFrame:
         """Score the labelled nodes at their labels: ``node``, ``score``, ``predicted``, ``apart``."""
@@ -284,7 +281,7 @@ class JoinsJob:
             ranks = self.kept.in_batches(self.apart(), partial(self.ranks, walker), batches, "level", progress)
             return tuple(_nth(ranks, ["share", "score"], place))[:2]
 
-        return Rank(*self.kept.row("rank", "share double, score double", make))
+        return Rank(*self.kept.values("rank", make))
 
     # -- thresholds ------------------------------------------------------------------------------------------------
 
@@ -343,14 +340,15 @@ class JoinsJob:
         """
 
         def make() -> tuple[int]:
+            if self.batch_size is not None:
+                return (max(1, -(-count // self.batch_size)),)
             if walker is None:
-                return (batch_count(count, 0.0, 0, 1, self.batch_size),)
+                return (1,)
             stored, last_share = stored_edges(walker)
             tasks = int(targets.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-            cost = sampled_cost(walker, targets, count, last_share) if self.batch_size is None else 0.0
-            return (batch_count(count, cost, stored, tasks, self.batch_size),)
+            return (batch_count(count, sampled_cost(walker, targets, count, last_share), stored, tasks),)
 
-        (batches,) = self.kept.row(name, "id bigint", make)
+        (batches,) = self.kept.values(name, make)
         return int(batches)
 
     def sets(self, thresholds: DataFrame | dict[str, Any], targets: DataFrame | None = None) -> DataFrame:

@@ -233,11 +233,26 @@ def _qualified(spark: SparkSession, path: str) -> Any:
 
 
 def write_text(spark: SparkSession, path: str, text: str) -> None:
-    """Write a small file wherever Spark can write."""
-    place = hadoop_path(spark, path)
-    stream = file_system(spark, place).create(place, True)
+    """Write a small file wherever Spark can write, whole or not at all."""
+    place, draft = hadoop_path(spark, path), hadoop_path(spark, f"{path}.draft")
+    system = file_system(spark, place)
+    stream = system.create(draft, True)
     try:
         stream.write(bytearray(text.encode()))
+    finally:
+        stream.close()
+    system.rename(draft, place)
+
+
+def read_text(spark: SparkSession, path: str) -> str | None:
+    """Return what a small file holds, None where there is none."""
+    place = hadoop_path(spark, path)
+    system = file_system(spark, place)
+    if not system.exists(place):
+        return None
+    stream = system.open(place)
+    try:
+        return bytes(stream.readAllBytes()).decode()
     finally:
         stream.close()
 

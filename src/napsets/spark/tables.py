@@ -283,6 +283,16 @@ def with_kinds(labels: DataFrame, class_names: Sequence[str]) -> DataFrame:
     return labels.crossJoin(sf.broadcast(kinds))
 
 
+def with_kinds_here(labels: pa.Table, class_names: Sequence[str]) -> pa.Table:
+    """Do the same with a table that is in this process: Spark would run a job for it."""
+    present = set(pc.unique(labels["label"]).to_pylist())
+    others = present.difference(class_names)
+    strange = others.difference(str(y) for y in range(len(class_names)))
+    for kind, value in {"names": others != present, "others": bool(others), "strange": bool(strange)}.items():
+        labels = labels.append_column(kind, pa.repeat(value, labels.num_rows))
+    return labels
+
+
 # -- what tasks check on Arrow batches -----------------------------------------------------------------------------
 
 
