@@ -93,7 +93,8 @@ SCORES = {"aps": ns.APS(), "informed": ns.Informed(), "diffused": ns.Diffused(ns
 @pytest.mark.parametrize(
     ("score", "localiser"),
     [("aps", "hops"), ("aps", "pooled"), ("aps", "alike"), ("aps", "everyone"), ("diffused", "pooled"),
-     ("informed", "everyone"), ("informed", "pooled"), ("informed", "alike"), ("thr", "decaying")],
+     ("informed", "everyone"), pytest.param("informed", "pooled", marks=pytest.mark.slow), ("informed", "alike"),
+     ("thr", "decaying")],
 )  # fmt: skip
 def test_coverage_follows_the_beta_binomial_law_on_an_uneven_graph(score, localiser):
     """With nodes labelled at random, the number of covered nodes is beta-binomial, whatever the weights and scores."""

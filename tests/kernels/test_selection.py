@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from napsets.kernels._jit import borrowed, count_bits, count_bits_of_eight, jit, lowest_bit, prefetch
+from napsets.kernels._jit import borrowed, count_bits, count_bits_of_eight, jit, lowest_bit, prefetch, sort_in_place
 from napsets.kernels.endings import Selection, Workspace
 from napsets.kernels.layout import BLOCK_WORDS
 from napsets.kernels.selection import count_blocks, finish
@@ -112,3 +112,17 @@ def test_words_without_bits_may_be_left_out():
     finish(0, 0, bits, full, 3, Workspace(base, running, room), None, wanted, None, None)
     assert thresholds.tolist() == [[3 * 64 + 5, 9 * 64 + 63, 700 * 64 + 1]]
     assert counts.tolist() == [4]
+
+
+@jit
+def sorted_copy(values):
+    values = values.copy()
+    sort_in_place(values)
+    return values
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 5, 14, 200, 3000])
+def test_numbers_are_sorted_in_place(size):
+    rng = np.random.default_rng(size)
+    for values in (rng.random(size), rng.integers(10, size=size), np.arange(size)[::-1] / 3, np.full(size, np.inf)):
+        assert np.array_equal(sorted_copy(np.ascontiguousarray(values)), np.sort(values))

@@ -1,4 +1,4 @@
-"""The one way kernels are compiled, and the few machine instructions that Numba does not name."""
+"""The one way kernels are compiled, a sort, and the few machine instructions that Numba does not name."""
 
 from __future__ import annotations
 
@@ -91,6 +91,22 @@ def _copy_kept(old: Any, new: Any) -> None:
 def part(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function that only kernels call: it is cached with them, and takes less time to compile."""
     return _njit(no_cpython_wrapper=True)(function)
+
+
+@part
+def sort_in_place(values):
+    """Sort numbers in ascending order (Shell, 1959); NumPy's own function takes over a second to compile."""
+    gap = 1
+    while 3 * gap < values.shape[0]:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, values.shape[0]):
+            value, place = values[i], i
+            while place >= gap and values[place - gap] > value:
+                values[place] = values[place - gap]
+                place -= gap
+            values[place] = value
+        gap //= 3
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import borrowed, jit, lowest_bit, part
+from napsets.kernels._jit import borrowed, jit, lowest_bit, part, sort_in_place
 from napsets.kernels.selection import needed, others_of, shares_of, with_others
 
 Array = npt.NDArray[Any]
@@ -217,7 +217,7 @@ def _add_up(numbers, weights, start, stop, scores, running):
         while last < stop and scores[numbers[last]] == scores[numbers[first]]:
             last += 1
         if last - first > 1:
-            weights[first:last].sort()
+            sort_in_place(weights[first:last])
             for k in range((last - first) // 2):
                 weights[first + k], weights[last - 1 - k] = weights[last - 1 - k], weights[first + k]
         for k in range(first, last):

@@ -227,12 +227,11 @@ def _list_affected(slot, reference, rows, slot_labels, scratch):
 
 @jit
 def shift_label(slot, label, sign, reference, rows, slot_labels, entries, scratch):
-    """Add a label to the counts of every entry it affects, or subtract it, and return how many it affects.
+    """Add a label to the counts of every entry it affects, or subtract it.
 
-    Where a node becomes crowded, or is no longer, entries must be counted again, and −1 is returned.
+    Where a node becomes crowded, or is no longer, entries are marked to be counted again.
     """
-    count = _list_affected(slot, reference, rows, slot_labels, scratch)
-    for i in range(count):
+    for i in range(_list_affected(slot, reference, rows, slot_labels, scratch)):
         entry = scratch.entries[i]
         entries.near[entry, label] += sign * scratch.near[i]
         entries.far[entry, label] += sign * scratch.far[i]
@@ -245,8 +244,6 @@ def shift_label(slot, label, sign, reference, rows, slot_labels, entries, scratc
             slot_labels.reference_degree[other] = before + sign
             if (before > slot_labels.crowd_limit) != (before + sign > slot_labels.crowd_limit):
                 _mark(other, 1, rows, slot_labels, entries.recount)
-                count = -1
-    return count
 
 
 @part
@@ -326,7 +323,8 @@ def fix_rows(model, around, alike, others, recalibration, exponents, fixed):
             if exponents[2] != 0.0:
                 fixed[i, c] += exponents[2] * alike[i, c]
         if recalibration.shape[0]:
-            added[:] = recalibration[-1]
+            for c in range(classes):
+                added[c] = recalibration[-1, c]
             for j in range(recalibration.shape[0] - 1):
                 value = others[i]
                 if j < classes:
@@ -335,5 +333,10 @@ def fix_rows(model, around, alike, others, recalibration, exponents, fixed):
                     value = around[i, j - classes]
                 for c in range(classes):
                     added[c] += value * recalibration[j, c]
-            fixed[i] += added
-        fixed[i] -= fixed[i].max()
+            for c in range(classes):
+                fixed[i, c] += added[c]
+        largest = fixed[i, 0]
+        for c in range(1, classes):
+            largest = max(largest, fixed[i, c])
+        for c in range(classes):
+            fixed[i, c] -= largest

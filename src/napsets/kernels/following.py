@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from napsets.kernels._jit import jit, part
+from napsets.kernels._jit import jit, part, sort_in_place
 from napsets.kernels.growing import count_pairs, pair_at, walk_hops
 from napsets.kernels.selection import needed
 
@@ -294,14 +294,17 @@ def pair_of_rank(shares, scores, place, guess, width):
         if low <= shares[i] <= high:
             near[count], tied[count] = shares[i], scores[i]
             count += 1
-    share = np.sort(near)[place - before]
+    ordered = near.copy()
+    sort_in_place(ordered)
+    share = ordered[place - before]
     first, equal = 0, 0
     for i in range(within):
         first += near[i] < share
         if near[i] == share:
             tied[equal] = tied[i]
             equal += 1
-    return share, np.sort(tied[:equal])[place - before - first]
+    sort_in_place(tied[:equal])
+    return share, tied[place - before - first]
 
 
 @jit

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from napsets.kernels._jit import borrowed, jit, part
+from napsets.kernels._jit import borrowed, jit, part, sort_in_place
 from napsets.kernels.growing import count_pairs, insert_pair, move_pair, pair_at, remove_pair
 
 
@@ -220,7 +220,7 @@ def scores_between(first, last, blocks, sizes, ranking, guess, guesses):
         for i in range(lows[label], highs[label]):
             values[count] = _ranked(label, pair_at(blocks, i)[1], ranking)
             count += 1
-    values.sort()
+    sort_in_place(values)
     return values, low
 
 
@@ -249,7 +249,7 @@ def select_changed(values, below, total, places, starts, removed, changed, thres
     high = np.inf if below + values.size == total else values[-1]
     for row in range(places.size):
         some = removed[starts[row] : starts[row + 1]].copy()
-        some.sort()
+        sort_in_place(some)
         left_out = np.zeros(values.size, np.bool_)
         before = below
         place = 0
@@ -271,7 +271,7 @@ def select_changed(values, below, total, places, starts, removed, changed, thres
                     new[count] = score
                     count += 1
             new = new[:count]
-            new.sort()
+            sort_in_place(new)
             thresholds[row, column] = _merged(places[row] - before - smaller, values, left_out, new)
 
 

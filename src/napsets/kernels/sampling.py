@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from napsets.kernels._jit import jit, part
+from napsets.kernels._jit import jit, part, sort_in_place
 
 
 @jit
@@ -90,7 +90,8 @@ def _grown(array, needed):
     if needed <= array.shape[0]:
         return array
     larger = np.empty(max(needed, 2 * array.shape[0]), array.dtype)
-    larger[: array.shape[0]] = array
+    for i in range(array.shape[0]):
+        larger[i] = array[i]
     return larger
 
 
@@ -148,7 +149,7 @@ def neighbours(indptr, indices, seeds, fanouts, key, position):
                     nodes[count] = other
                     count += 1
                 edges[e] = position[other]
-            edges[filled : filled + taken].sort()
+            sort_in_place(edges[filled : filled + taken])
             filled += taken
             offsets[i + 1] = filled
         begin = end
@@ -266,7 +267,7 @@ def _by_level(flat, degrees, row_start, edges, counts):
         start = row_start[source[i]]
         for j in range(offsets[i + 1] - offsets[i]):
             columns[offsets[i] + j] = final[edges[start + j]]
-        columns[offsets[i] : offsets[i + 1]].sort()
+        sort_in_place(columns[offsets[i] : offsets[i + 1]])
     return flat[source], offsets, columns, sizes, degrees[source]
 
 

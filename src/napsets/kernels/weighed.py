@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import jit, lowest_bit, part
+from napsets.kernels._jit import jit, lowest_bit, part, sort_in_place
 from napsets.kernels.endings import AT_LEAST, NOMINAL
 from napsets.kernels.sampling import hash64, to_unit
 from napsets.kernels.walk import walk as walk_rings
@@ -122,7 +122,7 @@ def ascending(numbers, size, bits):
     """Sort the first numbers of a list, none of which occurs twice; `bits` is as wide as numbers are large, and 0."""
     words = bits.shape[0]
     if size * 8 < words:
-        numbers[:size].sort()
+        sort_in_place(numbers[:size])
         return
     for i in range(size):
         bits[numbers[i] >> 6] |= np.uint64(1) << np.uint64(numbers[i] & 63)
