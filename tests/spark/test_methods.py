@@ -97,7 +97,7 @@ def test_one_label_is_too_few_to_keep_any_apart(spark: Any, case: Case, plan: An
 def test_after_a_lost_driver_an_exact_level_is_not_made_again(spark: Any, case: Case, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     apart = case.calibration.size - Exact().reference_size(case.calibration.size)
-    level, batches = -(-apart // 20), -(-case.nodes.size // 20)
+    level, batches = -(-apart // 24), -(-case.nodes.size // 24)
     assert level == 2  # so that the driver is lost when all are ranked, and the level is not known yet
 
     def run(progress: Any) -> Any:
@@ -109,7 +109,7 @@ def test_after_a_lost_driver_an_exact_level_is_not_made_again(spark: Any, case: 
             exact=True,
             alpha=0.2,
             checkpoint_dir=str(tmp_path),
-            batch_size=20,
+            batch_size=24,
             progress=progress,
             plan="joins",
         )
