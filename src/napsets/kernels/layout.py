@@ -75,8 +75,10 @@ class Layout:
     def __init__(self, adjacency: Adjacency, calibration: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> None:
         self.adjacency = adjacency
         self.calibration = calibration
-        # Of equal scores the first stays first: sums in this order are then the same on every processor.
-        order = np.argsort(scores, kind="stable")
+        order = np.argsort(scores)
+        if (scores[order[1:]] == scores[order[:-1]]).any():
+            # Of equal scores the first stays first: sums in this order are then the same on every processor.
+            order = np.argsort(scores, kind="stable")
         self.sorted_scores: npt.NDArray[np.float64] = scores[order].astype(np.float64, copy=False)
         others = np.ones(adjacency.num_nodes, dtype=bool)
         others[calibration] = False
