@@ -120,3 +120,16 @@ def test_outputs_and_targets_may_be_called_otherwise_by_every_command(must_run, 
     assert same(*node, one=[*named_files, *flags], other=[*usual, "--json"])
     page = ["report", *task, "--methods", "split", "-o", tmp_path / "r.html"]
     assert same(*page, one=[*named_files, *flags], other=[*usual, "--json"])
+
+
+@pytest.mark.parametrize("method", ["split", "naps", "auto"])
+def test_intervals_of_a_saved_method_are_those_of_the_files(must_run, run, tmp_path, method):
+    files = ("--task", "regression", *number_files(tmp_path, "cqr"), "--method", method)
+    method_file, saved, direct = tmp_path / "method.npz", tmp_path / "saved.csv", tmp_path / "direct.csv"
+    must_run("calibrate", *files, "-o", method_file)
+    must_run("predict", *files, "-o", direct)
+    shown = must_run("predict", "--method-file", method_file, "-o", saved).stdout
+    assert "average interval width" in shown
+    assert saved.read_text() == direct.read_text()
+    refused = run("predict", "--method-file", method_file, "--p-values", "plain", "-o", saved, code=2)
+    assert "intervals have no candidates" in refused.stderr

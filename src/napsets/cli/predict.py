@@ -109,6 +109,9 @@ class Source:
         return InputFiles(self.edges, self.probabilities, self.labels)  # type: ignore[arg-type]
 
 
+_NO_CANDIDATES = "must be left out: intervals have no candidates"
+
+
 @dataclass(frozen=True)
 class Request:
     """What is to be predicted, from what and how."""
@@ -134,7 +137,7 @@ class Request:
         level_labels: int | None = None,
     ) -> Any:  # fmt: skip
         """Write predictions together with the settings that they were made with; return them in numbers."""
-        steps.stage(f"making {self.read.prediction.noun}s")
+        steps.stage(f"making {inputs.prediction.noun}s")
         metadata = describe_settings(
             {key: value for key, value in settings.items() if value is not None}, inputs.class_names,
             nodes=len(inputs.ids), calibration=calibration, level_labels=level_labels, method=calibrated.method,
@@ -197,13 +200,13 @@ def predict(
         request = replace(request, method=method.chosen(context, everywhere=engine.on_spark and engine.plan == "joins"))
         _check(request)
         result = _predict_on_spark(request) if engine.on_spark else _predict_here(request)
-    settings = result.pop("settings")
+    settings, prediction = result.pop("settings"), result.pop("prediction", read.prediction)
     result |= {"output": str(context.params["output"])}
     if not saved:
         result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.engine}
     result |= settings
     # Only what is calibrated here has its labels here, and a verdict on them.
-    run.result(result, _summary_table(read.prediction, result), *result.get("verdict", {}).get("lines", ()))
+    run.result(result, _summary_table(prediction, result), *result.get("verdict", {}).get("lines", ()))
     if saved:
         return
     if "choice" in result:
@@ -223,7 +226,7 @@ def _check(request: Request) -> None:
     if not engine.on_spark:
         refuse_given("needs --engine spark", engine.flags())
         if read.prediction is PredictionIntervals:
-            refuse_given("must be left out: intervals have no candidates", {"--p-values": bool(request.valued)})
+            refuse_given(_NO_CANDIDATES, {"--p-values": bool(request.valued)})
         return
     local_only = {
         "--p-values": bool(request.valued),
@@ -295,13 +298,16 @@ def _predict_saved(request: Request) -> dict[str, Any]:
         path: Any = source.store or source.method_file
         steps.stage(f"opening {path}")
         saved: Any = SavedMethod(path) if source.store is None else StorePredictor(path)
+        if saved.prediction is PredictionIntervals:
+            refuse_given(_NO_CANDIDATES, {"--p-values": bool(request.valued)})
         own = source.store is not None and not is_given(request.context, "alpha")
         ids = one_kind(saved.ids, None)
         nodes = saved.unlabelled if request.nodes is None else read_nodes(request.nodes, ids, reading)
         if not nodes.size:
             raise InvalidInputError("there is no node to predict: every node has a label. Pass --nodes.")
         classes = None if saved.class_names is None else list(saved.class_names)
-        inputs = Inputs(ids, None, None, np.full(len(ids), -1), nodes, classes)  # type: ignore[arg-type]
+        truth = np.full(len(ids), -1)
+        inputs = Inputs(ids, None, None, truth, nodes, classes, prediction=saved.prediction)  # type: ignore[arg-type]
         settings = {
             "alpha": saved.alpha if own else request.method.alpha,
             "store": None if source.store is None else str(source.store),
@@ -309,7 +315,7 @@ def _predict_saved(request: Request) -> dict[str, Any]:
         }
         summary = request.write(steps, inputs, saved, settings, calibration=saved.labels)
     row: dict[str, Any] = summary.row()
-    return row | {"calibration": saved.labels, "settings": settings}
+    return row | {"calibration": saved.labels, "settings": settings, "prediction": saved.prediction}
 
 
 def _predict_on_spark(request: Request) -> dict[str, Any]:

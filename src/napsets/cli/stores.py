@@ -19,6 +19,8 @@ from napsets.files import NodeProbabilities, read_edges, read_probabilities
 from napsets.files.ids import NodeIds
 from napsets.files.labels import class_indices, read_label_rows
 from napsets.files.reading import Reading
+from napsets.predictions import PredictionSets
+from napsets.scores.base import prediction_type
 
 if TYPE_CHECKING:
     from napsets.live.live import Live
@@ -321,6 +323,8 @@ def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
 class StorePredictor:
     """A living graph as something that predicts nodes by their positions among its ids."""
 
+    prediction = PredictionSets
+
     def __init__(self, path: Path) -> None:
         from napsets.live.live import Live
 
@@ -348,6 +352,7 @@ class SavedMethod:
         self.calibrated = loaded if isinstance(loaded, Calibrated) else loaded.calibrated()
         scored = self.calibrated.scored
         self.class_names, self.method, self.score = scored.class_names, self.calibrated.method, self.calibrated.score
+        self.prediction = prediction_type(self.method.score)
         everyone = np.arange(self.calibrated.num_nodes)
         self.ids: Sequence[Any] = (everyone if scored.ids is None else scored.ids).tolist()
         self.unlabelled = np.setdiff1d(everyone, scored.calibration)
