@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from napsets.kernels._jit import borrowed, count_bits, count_bits_of_eight, jit, lowest_bit, prefetch, sort_in_place
-from napsets.kernels.endings import Selection, Workspace
+from napsets.kernels.endings import EndingScratch, Selection
 from napsets.kernels.layout import BLOCK_WORDS
 from napsets.kernels.selection import count_blocks, finish
 from napsets.quantile import ROUNDING, hop_quantile
@@ -55,7 +55,7 @@ def sums_of(room, nothing):
 
 
 def test_borrowed_arrays_are_those_of_their_owner_who_still_owns_them():
-    room = Workspace(np.arange(3), np.full((1, 2), 5), np.full((1, 2), 7))
+    room = EndingScratch(np.arange(3), np.full((1, 2), 5), np.full((1, 2), 7))
     before = [sys.getrefcount(array) for array in room]
     assert sums_of(room, None) == (6 + 7 + 8 + 3 * 7, True)
     assert room.running.tolist() == [[8, 5]]
@@ -83,7 +83,7 @@ def test_selection_from_bits_is_the_quantile_of_their_scores(blocks, share):
     alphas = np.array([0.5, 0.1, 0.9, 0.001])
     thresholds, counts = np.empty((3, 4)), np.empty(3, np.int64)
     running = np.empty((3, blocks + 1), np.int64)
-    room = Workspace(np.arange(blocks * BLOCK_WORDS), running, np.empty((3, 2), np.int64))
+    room = EndingScratch(np.arange(blocks * BLOCK_WORDS), running, np.empty((3, 2), np.int64))
     rules = np.zeros(4, np.int8)
     wanted = Selection(weights, 1.0 - alphas, rules, ROUNDING, scores, thresholds[None], counts[None])
     finish(0, 0, bits, pack(used), blocks * BLOCK_WORDS, room, None, wanted, None, None)
@@ -109,7 +109,7 @@ def test_words_without_bits_may_be_left_out():
     running, room = np.empty((2, 1, 2), np.int64)
     rules = np.zeros(3, np.int8)
     wanted = Selection(np.ones((1, 1)), levels, rules, ROUNDING, scores, thresholds[None], counts[None])
-    finish(0, 0, bits, full, 3, Workspace(base, running, room), None, wanted, None, None)
+    finish(0, 0, bits, full, 3, EndingScratch(base, running, room), None, wanted, None, None)
     assert thresholds.tolist() == [[3 * 64 + 5, 9 * 64 + 63, 700 * 64 + 1]]
     assert counts.tolist() == [4]
 

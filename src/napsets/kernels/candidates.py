@@ -86,7 +86,7 @@ class Rule(NamedTuple):
     known: bool  #: Whether all this describes the score.
 
 
-class Scratch(NamedTuple):
+class JudgeScratch(NamedTuple):
     """What a kernel writes on."""
 
     #: float64 of shape (judges,). What a node adds to the counts of each judge, both together; zero between two nodes.
@@ -102,9 +102,9 @@ class Moves(NamedTuple):
     values: Any  #: float64 of shape (moves, 2). What is added to the judge's counts near and far.
 
 
-def room_for(judges: int, moves: int) -> tuple[Scratch, Moves]:
+def room_for(judges: int, moves: int) -> tuple[JudgeScratch, Moves]:
     """Return space for one thread and this many moves."""
-    room = Scratch(np.zeros(judges), np.empty(judges + 1, dtype=np.int64))
+    room = JudgeScratch(np.zeros(judges), np.empty(judges + 1, dtype=np.int64))
     return room, Moves(np.empty((moves, 4), dtype=np.int64), np.empty((moves, 2)))
 
 

@@ -99,7 +99,7 @@ class Counting(NamedTuple):
     counts: Array  #: int32 or int64 of shape (pairs, hops, positions). Written.
 
 
-class Workspace(NamedTuple):
+class EndingScratch(NamedTuple):
     """Where an ending works."""
 
     #: int64 of shape (mask words,). Which word of the whole vector each kept word is; all of them unless some are left
@@ -109,10 +109,10 @@ class Workspace(NamedTuple):
     counts: Array  #: int64 of shape (hops, 2). Bits by hop before a word and after it.
 
 
-def room_for(hops: int, mask_words: int) -> Workspace:
+def room_for(hops: int, mask_words: int) -> EndingScratch:
     """Return room for neighbourhoods of this many hops, with no word left out."""
     running = np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64)
-    return Workspace(np.arange(mask_words), running, np.empty((hops, 2), np.int64))
+    return EndingScratch(np.arange(mask_words), running, np.empty((hops, 2), np.int64))
 
 
 def seen_by_kernels(record: Record, *written: str) -> Record:

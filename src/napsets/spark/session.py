@@ -241,7 +241,8 @@ def write_text(spark: SparkSession, path: str, text: str) -> None:
         stream.write(bytearray(text.encode()))
     finally:
         stream.close()
-    system.rename(draft, place)
+    if not system.rename(draft, place):
+        raise NapsetsError(f"{path} could not be written: {path}.draft could not be renamed to it")
 
 
 def read_text(spark: SparkSession, path: str) -> str | None:
