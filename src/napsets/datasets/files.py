@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray, sealed
 from napsets.checks.values import check_path
@@ -74,12 +73,11 @@ def from_files(
     nodes, matrix = _read_features(Path(features), reading)
     graph = read_edges(edges, nodes, reading)
     values, class_names, split = _read_labels(labels, nodes, reading)
+    origin = "random" if split is None else "given"
     if split is None:
         labelled = np.flatnonzero(values >= 0)
-        parts = random_split(labelled.size, sizes or (0.5, 0.25, 0.25), seed)
-        train, validation, test = (labelled[part] for part in parts)
-    else:
-        train, validation, test = split
+        split = [labelled[part] for part in random_split(labelled.size, sizes or (0.5, 0.25, 0.25), seed)]
+    train, validation, test = split
     shown = np.array(nodes.values.to_pylist()) if nodes.is_string else nodes.values.to_numpy(zero_copy_only=False)
     plain = not nodes.is_string and np.array_equal(shown, np.arange(shown.size))
     return NodeDataset(
@@ -92,11 +90,8 @@ def from_files(
         class_names=class_names,
         name=name or Path(edges).resolve().parent.name,
         node_ids=None if plain else shown,
-        settings={"seed": seed, "split": "random" if split is None else "given"},
+        settings={"seed": seed, "split": origin},
     )
-
-
-# -- features ------------------------------------------------------------------------------------------------------
 
 
 def _read_features(path: Path, reading: Reading) -> tuple[NodeIds, Any]:
@@ -106,9 +101,6 @@ def _read_features(path: Path, reading: Reading) -> tuple[NodeIds, Any]:
     table = open_table("features", path, reading)
     parts, rows = read_rows(table, feature_columns(table), partial(id_column, table))
     return joined_ids(table, parts), rows.astype(np.float32, copy=False)
-
-
-# -- labels --------------------------------------------------------------------------------------------------------
 
 
 def _read_labels(
@@ -123,7 +115,11 @@ def _read_labels(
     if "split" not in rows.more:
         return values, class_names, None
     words = np.array(column_texts(rows.table, rows.more["split"], "split").fill_null("").to_pylist(), dtype=str)
-    return values, class_names, _split_of(rows.table, rows.places, words)
+    strange = sorted(set(words.tolist()) - {*SPLIT_NAMES, ""})
+    if strange:
+        path = rows.table.path
+        raise FileFormatError(f"{path} must have the words {', '.join(SPLIT_NAMES)} as split; got {strange[0]!r}")
+    return values, class_names, [np.sort(rows.places[words == part]) for part in SPLIT_NAMES]
 
 
 def _numbered(
@@ -144,39 +140,18 @@ def _numbered(
     return indices[codes], None
 
 
-def _split_of(table: TableFile, rows: IntArray, words: npt.NDArray[np.str_]) -> list[IntArray]:
-    strange = sorted(set(words.tolist()) - {*SPLIT_NAMES, ""})
-    if strange:
-        raise FileFormatError(f"{table.path} must have the words {', '.join(SPLIT_NAMES)} as split; got {strange[0]!r}")
-    return [np.sort(rows[words == part]) for part in SPLIT_NAMES]
-
+# -- GraphSAINT --------------------------------------------------------------------------------------------------------
 
 RAW_FILES = ("adj_full.npz", "feats.npy", "class_map.json", "role.json")
 
 
-def flickr(root: str | os.PathLike[str] | None = None, *, download: bool = True) -> NodeDataset:
-    """Return Flickr with its published split: 89,250 images, 899,756 stored edges, 500 features, 7 classes.
+def load_graphsaint(
+    name: str, class_name: str, root: str | os.PathLike[str] | None = None, *, download: bool = True
+) -> NodeDataset:
+    """Return a dataset with its published split, from its raw files in the folder `root`.
 
-    Parameters
-    ----------
-    root : path
-        Folder of the raw files. Where it has none and `download` allows it, they are fetched into it through
-        PyTorch Geometric.
-    download : bool
-        Whether the network may be used.
+    Where that has none of them and `download` allows it, they are fetched into it through PyTorch Geometric.
     """
-    return _load_raw("flickr", "Flickr", root, download)
-
-
-def reddit2(root: str | os.PathLike[str] | None = None, *, download: bool = True) -> NodeDataset:
-    """Return Reddit2 with its published split: 232,965 posts, 23,213,838 stored edges, 602 features, 41 classes.
-
-    The parameters are those of `flickr`.
-    """
-    return _load_raw("reddit2", "Reddit2", root, download)
-
-
-def _load_raw(name: str, class_name: str, root: str | os.PathLike[str] | None, download: bool) -> NodeDataset:
     if root is None:
         raise InvalidInputError(f"`root` must name the folder of the raw files of {name!r}: {', '.join(RAW_FILES)}")
     folder = Path(root)
@@ -218,53 +193,39 @@ def _fetch(class_name: str, folder: Path) -> None:
 
 def read_graphsaint(folder: str | os.PathLike[str], *, name: str = "graphsaint") -> NodeDataset:
     """Read a dataset in the GraphSAINT layout, checking every file against the others."""
-    raw = check_path("folder", folder)
-    graph = _raw_graph(raw / "adj_full.npz")
-    features = _raw_features(raw / "feats.npy", graph.num_nodes)
-    labels = _raw_labels(raw / "class_map.json", graph.num_nodes)
-    train, validation, test = _raw_roles(raw / "role.json", graph.num_nodes)
-    return NodeDataset(graph, features, labels, train, validation, test, name=name, settings={"split": "published"})
-
-
-def _raw_graph(path: Path) -> Graph:
     import scipy.sparse
 
-    with paths.reading(path), np.load(path, allow_pickle=False) as parts:
+    raw = check_path("folder", folder)
+    adjacency, rows_of_features, class_map, role = (raw / file for file in RAW_FILES)
+    with paths.reading(adjacency), np.load(adjacency, allow_pickle=False) as parts:
         rows, columns = (int(side) for side in parts["shape"])
-        adjacency = scipy.sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=(rows, columns))
-        return Graph.from_scipy(adjacency)
-
-
-def _raw_features(path: Path, num_nodes: int) -> npt.NDArray[np.float32]:
-    with paths.reading(path):
-        features = np.load(path, allow_pickle=False)
-    if features.ndim != 2 or features.shape[0] != num_nodes:
-        raise FileFormatError(f"{path} must have one row for each of the {num_nodes} nodes; got shape {features.shape}")
-    return sealed(np.asarray(features, dtype=np.float32))  # too large to be copied because a flag is missing
-
-
-def _raw_labels(path: Path, num_nodes: int) -> IntArray:
-    with paths.reading(path):
-        classes = json.loads(path.read_text())
-        nodes = np.fromiter((int(node) for node in classes), dtype=np.int64, count=len(classes))
+        matrix = scipy.sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=(rows, columns))
+        graph = Graph.from_scipy(matrix)
+    nodes = graph.num_nodes
+    with paths.reading(rows_of_features):
+        features = np.load(rows_of_features, allow_pickle=False)
+    if features.ndim != 2 or features.shape[0] != nodes:
+        raise FileFormatError(
+            f"{rows_of_features} must have one row for each of the {nodes} nodes; got shape {features.shape}"
+        )
+    with paths.reading(class_map):
+        classes = json.loads(class_map.read_text())
+        labelled = np.fromiter((int(node) for node in classes), dtype=np.int64, count=len(classes))
         if any(not isinstance(label, int) or isinstance(label, bool) for label in classes.values()):
             raise ValueError("a class is not an integer (multi-label data are not supported)")
         values = np.fromiter(classes.values(), dtype=np.int64, count=len(classes))
-    _check_ids(path, nodes, num_nodes)
+    _check_ids(class_map, labelled, nodes)
     if values.size and values.min() < 0:
-        raise FileFormatError(f"{path} must hold classes of at least 0; got {values.min()}")
-    labels = np.full(num_nodes, -1, dtype=np.int64)
-    labels[nodes] = values
-    return labels
-
-
-def _raw_roles(path: Path, num_nodes: int) -> list[IntArray]:
-    with paths.reading(path):
-        roles = json.loads(path.read_text())
-        parts = [np.asarray(roles[key], dtype=np.int64) for key in ("tr", "va", "te")]
-    for part in parts:
-        _check_ids(path, part, num_nodes)
-    return parts
+        raise FileFormatError(f"{class_map} must hold classes of at least 0; got {values.min()}")
+    labels = np.full(nodes, -1, dtype=np.int64)
+    labels[labelled] = values
+    with paths.reading(role):
+        roles = json.loads(role.read_text())
+        train, validation, test = (np.asarray(roles[key], dtype=np.int64) for key in ("tr", "va", "te"))
+    for part in (train, validation, test):
+        _check_ids(role, part, nodes)
+    features = sealed(np.asarray(features, dtype=np.float32))  # too large to be copied because a flag is missing
+    return NodeDataset(graph, features, labels, train, validation, test, name=name, settings={"split": "published"})
 
 
 def _check_ids(path: Path, nodes: IntArray, num_nodes: int) -> None:

@@ -24,7 +24,7 @@ from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.values import check_flag, check_path, check_seed, choose
 from napsets.datasets.amazon import amazon_computers
 from napsets.datasets.dataset import NodeDataset, random_split
-from napsets.datasets.files import flickr, reddit2
+from napsets.datasets.files import load_graphsaint
 from napsets.datasets.synthetic import dcsbm, sbm
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.paths import reading
@@ -222,12 +222,12 @@ DATASETS: dict[str, DatasetEntry] = {
         "embedded",
     ),
     "flickr": DatasetEntry(
-        flickr,
+        partial(load_graphsaint, "flickr", "Flickr"),
         "images that share properties: 89,250 nodes, 899,756 edges, 500 features, 7 classes",
         "files in `root`",
     ),
     "reddit2": DatasetEntry(
-        reddit2,
+        partial(load_graphsaint, "reddit2", "Reddit2"),
         "posts with the same readers: 232,965 nodes, 23,213,838 edges, 602 features, 41 classes",
         "files in `root`",
     ),

@@ -10,7 +10,6 @@ a JSON object in CSV, a matrix in npz). Intervals have ``lower``, ``upper`` and 
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -49,200 +48,6 @@ class PredictionRows:
         if wrong.any():
             row = int(wrong.argmax())
             raise FileFormatError(f"{rule}; row {row} of {self.table.path} {fault(row)}")
-
-
-class PredictionColumns(ABC):
-    """What one kind of prediction is in a table."""
-
-    #: The columns that every file has.
-    required: ClassVar[tuple[str, ...]]
-    #: Further columns, each of which a file may lack.
-    optional: ClassVar[tuple[str, ...]]
-    #: Further columns, which a file has on request.
-    on_request: ClassVar[tuple[str, ...]] = ()
-    #: Columns that hold no numbers.
-    texts: ClassVar[tuple[str, ...]] = ("node",)
-    #: What null stands for in JSON Lines, which has no infinity.
-    endless: ClassVar[Mapping[str, float]]
-
-    @abstractmethod
-    def types(self, *, integer_labels: bool = False) -> dict[str, Any]:
-        """Return the Arrow type of each column but the ids."""
-
-    def schema(
-        self,
-        id_type: Any,
-        metadata: Mapping[str, Any],
-        *,
-        optional: bool = True,
-        integer_labels: bool = False,
-        valued: Sequence[str] = (),
-    ) -> Any:
-        """Return the Arrow schema of a file, with the optional columns or without, and p-values of some classes."""
-        pa = arrow()
-        types = self.types(integer_labels=integer_labels) | {"node": id_type}
-        types["p_values"] = pa.struct([pa.field(name, pa.float64(), nullable=False) for name in valued])
-        names = (*self.required, *(self.optional if optional else ()), *(("p_values",) if valued else ()))
-        fields = [pa.field(name, types[name], nullable=False) for name in names]
-        return pa.schema(fields, metadata={METADATA_KEY: json.dumps(dict(metadata)).encode()})
-
-    def guessing(self, calibrated: Any) -> bool:
-        """Return whether a method knows what the optional columns hold."""
-        return True
-
-    def with_guesses(self, table: Any, calibrated: Any, nodes: IntArray, class_names: list[str] | None) -> Any:
-        """Return a table of nodes with the optional columns, which that of a prediction may lack."""
-        return table
-
-    def other(self, table: TableFile, column: Any, name: str) -> Any:
-        """Return a column that holds no numbers, or refuse it."""
-        raise NotImplementedError(name)
-
-    @abstractmethod
-    def bounded(self, numbers: Mapping[str, FloatArray]) -> BoolArray:
-        """Return which rows leave something out, so that their threshold is not +∞."""
-
-    @abstractmethod
-    def rules(self, numbers: Mapping[str, FloatArray]) -> dict[str, Rule]:
-        """Return what the numbers that only this kind has must be."""
-
-    @abstractmethod
-    def build(
-        self, rows: PredictionRows, class_names: list[str] | None, common: dict[str, Any]
-    ) -> tuple[Prediction, npt.NDArray[Any] | None, FloatArray | None]:
-        """Return the prediction, what is predicted for each row, and how probable that is, where the file says so.
-
-        `common` is what all predictions have. Refuse rows whose columns contradict each other.
-        """
-
-
-class _SetColumns(PredictionColumns):
-    """Sets of labels."""
-
-    required = ("node", "labels", "size", "threshold", "support", "effective_size", "alpha")
-    optional = ("prediction", "probability")
-    on_request = ("p_values",)
-    texts = ("node", "labels", "prediction", "p_values")
-    endless: ClassVar[Mapping[str, float]] = {"threshold": np.inf}
-
-    def types(self, *, integer_labels: bool = False) -> dict[str, Any]:
-        pa = arrow()
-        label, number, count = pa.int64() if integer_labels else pa.string(), pa.float64(), pa.int64()
-        return {
-            "labels": pa.list_(label), "size": pa.int32(), "threshold": number, "support": count,
-            "effective_size": number, "alpha": number, "prediction": label, "probability": number,
-        }  # fmt: skip
-
-    def guessing(self, calibrated: Any) -> bool:
-        return _probabilities(calibrated) is not None  # which predict labels
-
-    def with_guesses(self, table: Any, calibrated: Any, nodes: IntArray, class_names: list[str] | None) -> Any:
-        return with_first_choices(table, _probabilities(calibrated), nodes, class_names or [])
-
-    def other(self, table: TableFile, column: Any, name: str) -> Any:
-        kinds = {"labels": _label_lists, "prediction": _predicted_names, "p_values": _p_value_fields}
-        return kinds[name](table, column)
-
-    def bounded(self, numbers: Mapping[str, FloatArray]) -> BoolArray:
-        empty: BoolArray = numbers["size"] == 0
-        return empty
-
-    def rules(self, numbers: Mapping[str, FloatArray]) -> dict[str, Rule]:
-        size, threshold = numbers["size"], numbers["threshold"]
-        rules: dict[str, Rule] = {
-            "size": ((size == np.floor(size)) & (size >= 0), "an integer of at least 0"),
-            # An exact level may need no label: the set is then empty, or it gets the best label.
-            "threshold": (
-                (threshold > -np.inf) | (np.isneginf(threshold) & (size <= 1)),
-                "a number or +∞, or −∞ for a set of at most one label",
-            ),
-        }
-        if "probability" in numbers:
-            chance = numbers["probability"]
-            rules["probability"] = ((chance >= 0) & (chance <= 1 + ROW_SUM_TOLERANCE), "from 0 to 1")
-        return rules
-
-    def build(
-        self, rows: PredictionRows, class_names: list[str] | None, common: dict[str, Any]
-    ) -> tuple[Prediction, npt.NDArray[Any] | None, FloatArray | None]:
-        labels, sizes = rows.others["labels"], rows.numbers["size"]
-        lengths = plain_array(arrow().compute.list_value_length(labels)).astype(np.int64)
-        rows.refuse_first(
-            lengths != sizes,
-            "`sets` must have sizes that fit their lists",
-            lambda row: f"has {lengths[row]} labels and size {sizes[row]:.0f}",
-        )
-        names = _seen_names(rows) if class_names is None else class_names
-        member = np.zeros((len(rows.ids), len(names)), dtype=bool)
-        codes = _class_codes(rows.table, labels.flatten(), names, "labels")
-        member[np.repeat(np.arange(len(rows.ids)), lengths), codes] = True
-        rows.refuse_first(
-            member.sum(axis=1) != lengths, "`sets` must have each label once in a set", lambda row: "repeats one"
-        )
-        p_values = _p_value_matrix(rows, names) if "p_values" in rows.others else None
-        sets = PredictionSets(member=member, class_names=names, p_values=p_values, **common)
-        if "prediction" not in rows.others:
-            return sets, None, None
-        predicted = _class_codes(rows.table, rows.others["prediction"], names, "predictions")
-        return sets, predicted, rows.numbers.get("probability")
-
-
-class _IntervalColumns(PredictionColumns):
-    """Intervals of numbers."""
-
-    required = ("node", "lower", "upper", "width", "threshold", "support", "effective_size", "alpha")
-    optional = ("prediction",)
-    endless: ClassVar[Mapping[str, float]] = {"lower": -np.inf, "upper": np.inf, "width": np.inf, "threshold": np.inf}
-
-    def types(self, *, integer_labels: bool = False) -> dict[str, Any]:
-        pa = arrow()
-        names = (*self.required, *self.optional)
-        return {name: pa.int64() if name == "support" else pa.float64() for name in names}
-
-    def bounded(self, numbers: Mapping[str, FloatArray]) -> BoolArray:
-        return np.isfinite(numbers["width"])
-
-    def rules(self, numbers: Mapping[str, FloatArray]) -> dict[str, Rule]:
-        rules = {name: (~np.isnan(numbers[name]), "a number or infinite") for name in ("lower", "upper", "threshold")}
-        if "prediction" in numbers:
-            rules["prediction"] = (np.isfinite(numbers["prediction"]), "a finite number")
-        return rules
-
-    def build(
-        self, rows: PredictionRows, class_names: list[str] | None, common: dict[str, Any]
-    ) -> tuple[Prediction, npt.NDArray[Any] | None, FloatArray | None]:
-        lower, upper, width = (rows.numbers[name] for name in ("lower", "upper", "width"))
-        rows.refuse_first(
-            lower > upper,
-            "each lower of `sets` must be at most its upper",
-            lambda row: f"goes from {lower[row]:g} to {upper[row]:g}",
-        )
-        with paths.reading(rows.table.path, folder=True):  # which says whose numbers are too large
-            for name in ("lower", "upper"):
-                check_size(name, rows.numbers[name])
-        rows.refuse_first(
-            ~np.isclose(width, upper - lower, rtol=1e-9, atol=0.0),
-            "`sets` must have widths that fit their ends",
-            lambda row: f"goes from {lower[row]:g} to {upper[row]:g} and has the width {width[row]:g}",
-        )
-        centre = rows.numbers.get("prediction")
-        return PredictionIntervals(lower=lower, upper=upper, centre=centre, **common), centre, None
-
-
-#: The columns of a sets file.
-SETS = _SetColumns()
-
-COLUMNS_OF: dict[type[Prediction], PredictionColumns] = {PredictionSets: SETS, PredictionIntervals: _IntervalColumns()}
-
-
-def columns_of(table: TableFile) -> PredictionColumns:
-    """Return what a file holds: intervals where it has their ends and no labels, otherwise sets."""
-    intervals = {"lower", "upper"} <= set(table.columns) and "labels" not in table.columns
-    return COLUMNS_OF[PredictionIntervals if intervals else PredictionSets]
-
-
-def _probabilities(calibrated: Any) -> Any:
-    return getattr(getattr(calibrated, "score", None), "probabilities", None)
 
 
 def with_first_choices(table: Any, probabilities: npt.NDArray[Any], nodes: IntArray, class_names: Sequence[str]) -> Any:
@@ -376,3 +181,149 @@ def _p_value_matrix(rows: PredictionRows, class_names: list[str]) -> FloatArray:
     wrong: BoolArray = ((matrix < 0) | (matrix > 1) | np.isnan(matrix)).any(axis=1)
     rows.refuse_first(wrong, "each of p_values of `sets` must be from 0 to 1", lambda row: "has others")
     return matrix
+
+
+# -- the two kinds -----------------------------------------------------------------------------------------------------
+
+
+class _Columns:
+    """What one kind of prediction is in a table."""
+
+    #: The columns that every file has.
+    required: ClassVar[tuple[str, ...]]
+    #: Further columns, each of which a file may lack.
+    optional: ClassVar[tuple[str, ...]]
+    #: What null stands for in JSON Lines, which has no infinity.
+    endless: ClassVar[Mapping[str, float]]
+    #: Columns other than ``node`` that hold no numbers, each with what returns its cells as they are used, or refuses
+    #: them; those that are neither required nor optional are written on request.
+    cells: ClassVar[Mapping[str, Callable[[TableFile, Any], Any]]] = {}
+
+    def schema(
+        self,
+        id_type: Any,
+        metadata: Mapping[str, Any],
+        *,
+        optional: bool = True,
+        integer_labels: bool = False,
+        valued: Sequence[str] = (),
+    ) -> Any:
+        """Return the Arrow schema of a file, with the optional columns or without, and p-values of some classes."""
+        pa = arrow()
+        label = pa.int64() if integer_labels else pa.string()
+        types = {"node": id_type, "labels": pa.list_(label), "size": pa.int32(), "support": pa.int64()}
+        types["prediction"] = label if "prediction" in self.cells else pa.float64()
+        types["p_values"] = pa.struct([pa.field(name, pa.float64(), nullable=False) for name in valued])
+        names = (*self.required, *(self.optional if optional else ()), *(("p_values",) if valued else ()))
+        fields = [pa.field(name, types.get(name, pa.float64()), nullable=False) for name in names]
+        return pa.schema(fields, metadata={METADATA_KEY: json.dumps(dict(metadata)).encode()})
+
+
+#: The prediction of a file, what is predicted for each row, and how probable that is, where the file says so.
+Built = tuple[Prediction, npt.NDArray[Any] | None, FloatArray | None]
+
+
+class _SetColumns(_Columns):
+    """Sets of labels."""
+
+    required = ("node", "labels", "size", "threshold", "support", "effective_size", "alpha")
+    optional = ("prediction", "probability")
+    endless: ClassVar[Mapping[str, float]] = {"threshold": np.inf}
+    cells: ClassVar[Mapping[str, Callable[[TableFile, Any], Any]]] = {
+        "labels": _label_lists,
+        "prediction": _predicted_names,
+        "p_values": _p_value_fields,
+    }
+
+    def bounded(self, numbers: Mapping[str, FloatArray]) -> BoolArray:
+        """Return which rows leave something out, so that their threshold is not +∞."""
+        empty: BoolArray = numbers["size"] == 0
+        return empty
+
+    def rules(self, numbers: Mapping[str, FloatArray]) -> dict[str, Rule]:
+        """Return what the numbers that only this kind has must be."""
+        size, threshold = numbers["size"], numbers["threshold"]
+        rules: dict[str, Rule] = {
+            "size": ((size == np.floor(size)) & (size >= 0), "an integer of at least 0"),
+            # An exact level may need no label: the set is then empty, or it gets the best label.
+            "threshold": (
+                (threshold > -np.inf) | (np.isneginf(threshold) & (size <= 1)),
+                "a number or +∞, or −∞ for a set of at most one label",
+            ),
+        }
+        if "probability" in numbers:
+            chance = numbers["probability"]
+            rules["probability"] = ((chance >= 0) & (chance <= 1 + ROW_SUM_TOLERANCE), "from 0 to 1")
+        return rules
+
+    def build(self, rows: PredictionRows, class_names: list[str] | None, common: dict[str, Any]) -> Built:
+        """Return what rows hold; refuse those whose columns contradict each other. All predictions have `common`."""
+        labels, sizes = rows.others["labels"], rows.numbers["size"]
+        lengths = plain_array(arrow().compute.list_value_length(labels)).astype(np.int64)
+        rows.refuse_first(
+            lengths != sizes,
+            "`sets` must have sizes that fit their lists",
+            lambda row: f"has {lengths[row]} labels and size {sizes[row]:.0f}",
+        )
+        names = _seen_names(rows) if class_names is None else class_names
+        member = np.zeros((len(rows.ids), len(names)), dtype=bool)
+        codes = _class_codes(rows.table, labels.flatten(), names, "labels")
+        member[np.repeat(np.arange(len(rows.ids)), lengths), codes] = True
+        rows.refuse_first(
+            member.sum(axis=1) != lengths, "`sets` must have each label once in a set", lambda row: "repeats one"
+        )
+        p_values = _p_value_matrix(rows, names) if "p_values" in rows.others else None
+        sets = PredictionSets(member=member, class_names=names, p_values=p_values, **common)
+        if "prediction" not in rows.others:
+            return sets, None, None
+        predicted = _class_codes(rows.table, rows.others["prediction"], names, "predictions")
+        return sets, predicted, rows.numbers.get("probability")
+
+
+class _IntervalColumns(_Columns):
+    """Intervals of numbers, likewise."""
+
+    required = ("node", "lower", "upper", "width", "threshold", "support", "effective_size", "alpha")
+    optional = ("prediction",)
+    endless: ClassVar[Mapping[str, float]] = {"lower": -np.inf, "upper": np.inf, "width": np.inf, "threshold": np.inf}
+
+    def bounded(self, numbers: Mapping[str, FloatArray]) -> BoolArray:
+        return np.isfinite(numbers["width"])
+
+    def rules(self, numbers: Mapping[str, FloatArray]) -> dict[str, Rule]:
+        rules = {name: (~np.isnan(numbers[name]), "a number or infinite") for name in ("lower", "upper", "threshold")}
+        if "prediction" in numbers:
+            rules["prediction"] = (np.isfinite(numbers["prediction"]), "a finite number")
+        return rules
+
+    def build(self, rows: PredictionRows, class_names: list[str] | None, common: dict[str, Any]) -> Built:
+        lower, upper, width = (rows.numbers[name] for name in ("lower", "upper", "width"))
+        rows.refuse_first(
+            lower > upper,
+            "each lower of `sets` must be at most its upper",
+            lambda row: f"goes from {lower[row]:g} to {upper[row]:g}",
+        )
+        with paths.reading(rows.table.path, folder=True):  # which says whose numbers are too large
+            for name in ("lower", "upper"):
+                check_size(name, rows.numbers[name])
+        rows.refuse_first(
+            ~np.isclose(width, upper - lower, rtol=1e-9, atol=0.0),
+            "`sets` must have widths that fit their ends",
+            lambda row: f"goes from {lower[row]:g} to {upper[row]:g} and has the width {width[row]:g}",
+        )
+        centre = rows.numbers.get("prediction")
+        return PredictionIntervals(lower=lower, upper=upper, centre=centre, **common), centre, None
+
+
+#: The columns of a sets file.
+SETS = _SetColumns()
+
+PredictionColumns = _SetColumns | _IntervalColumns
+
+COLUMNS_OF: dict[type[Prediction], PredictionColumns] = {PredictionSets: SETS, PredictionIntervals: _IntervalColumns()}
+
+
+def columns_of(table: TableFile) -> PredictionColumns:
+    """Return what a file holds: intervals where it has their ends and no labels, otherwise sets."""
+    intervals = {"lower", "upper"} <= set(table.columns) and "labels" not in table.columns
+    return COLUMNS_OF[PredictionIntervals if intervals else PredictionSets]

@@ -108,14 +108,14 @@ def read_sets(path: str | os.PathLike[str], *, ids: IdKind = "auto") -> Predicti
 
 
 def _read_rows(table: TableFile, columns: PredictionColumns) -> PredictionRows:
-    further = [name for name in (*columns.optional, *columns.on_request) if name in table.columns]
-    rows = read_whole(table, [*columns.required, *further], columns.texts)
+    known = dict.fromkeys((*columns.required, *columns.optional, *columns.cells))
+    rows = read_whole(table, [name for name in known if name in table.columns], ("node", *columns.cells))
     numbers, others = {}, {}
     for name in rows.schema.names:
-        if name not in columns.texts:
-            numbers[name] = _numbers(table, rows.column(name), name, columns.endless)
+        if name in columns.cells:
+            others[name] = columns.cells[name](table, rows.column(name))
         elif name != "node":
-            others[name] = columns.other(table, rows.column(name), name)
+            numbers[name] = _numbers(table, rows.column(name), name, columns.endless)
     if table.format == "jsonl":  # where −∞ is null too: rows that leave something out have no threshold of +∞
         nothing = np.isposinf(numbers["threshold"]) & columns.bounded(numbers)
         numbers["threshold"] = np.where(nothing, -np.inf, numbers["threshold"])

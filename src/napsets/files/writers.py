@@ -29,7 +29,7 @@ from napsets import __version__
 from napsets.errors import InvalidInputError, NapsetsWarning, arrow
 from napsets.files.inputs import Inputs
 from napsets.files.paths import check_output, replacing
-from napsets.files.prediction_columns import COLUMNS_OF
+from napsets.files.prediction_columns import COLUMNS_OF, with_first_choices
 from napsets.files.reading import PLAIN, Reading
 from napsets.predictions import Summary
 
@@ -131,7 +131,8 @@ def write_prediction(
         What was written, in numbers.
     """
     columns, nodes = COLUMNS_OF[inputs.prediction], inputs.nodes
-    guessing = columns.guessing(calibrated)
+    probabilities = getattr(getattr(calibrated, "score", None), "probabilities", None)  # which predict labels
+    guessing = probabilities is not None or "probability" not in columns.optional
     more: dict[str, Any] = {} if p_values is False else {"p_values": p_values}
     if more and not inputs.class_names:
         raise InvalidInputError("`p_values` must be left out for intervals, which have no list of candidates")
@@ -150,8 +151,8 @@ def write_prediction(
                 len(inputs.ids), None, inputs.class_names
             )
             table = rows.to_arrow().set_column(0, "node", inputs.ids.take(part))
-            if guessing:
-                table = columns.with_guesses(table, calibrated, part, inputs.class_names)
+            if probabilities is not None:
+                table = with_first_choices(table, probabilities, part, inputs.class_names or ())
             writer.write(table.select(schema.names))
             summary = rows.summary() if summary is None else summary + rows.summary()
     written: Summary = summary
