@@ -202,6 +202,7 @@ class Tabs:
     ) -> Any:
         """Open a file in an empty window."""
         page = self.spare.take(phone)
+        page.bring_to_front()  # a window behind another draws once per second
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(media="null", color_scheme=color_scheme)
         listeners = {
@@ -221,6 +222,7 @@ class Tabs:
         key = (path, width, phone)
         if key in self.kept:
             page, start = self.kept[key]
+            page.bring_to_front()
             page.mouse.move(0, 0)
             page.evaluate(PUT_BACK, start)
         else:
