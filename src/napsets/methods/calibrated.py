@@ -249,14 +249,14 @@ def find_thresholds(
     nodes: IntArray,
     alphas: Sequence[float],
     *,
-    labels: IntArray | None = None,
+    labels: Sequence[IntArray] | None = None,
     threads: int | None = None,
     progress: Any = None,
 ) -> list[LocalThresholds]:
     """Return the thresholds of several calibrated methods, shape (alphas, nodes) each.
 
     Weightings of the same scored nodes share one search. If every candidate has its own threshold, only those of
-    some `labels` may be computed.
+    some `labels` of each method may be computed.
     """
     cuts = [method.level.cuts(alphas) for method in calibrated]
     searches: dict[Any, list[int]] = {}
@@ -270,7 +270,8 @@ def find_thresholds(
         if first.grouped is not None:
             thresholds[key] = first.grouped.thresholds(nodes, alphas, threads, report)
         elif first.full is not None:
-            thresholds[key] = first.full.local_thresholds(nodes, alphas, labels, threads, report)
+            some = None if labels is None else labels[key]
+            thresholds[key] = first.full.local_thresholds(nodes, alphas, some, threads, report)
         else:
             if isinstance(key, tuple):
                 locals_ = [calibrated[i].local for i in places]

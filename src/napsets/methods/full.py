@@ -17,18 +17,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.kernels.candidates import NEIGHBOUR, EvidenceLinks
+from napsets.kernels.candidates import EvidenceLinks
 from napsets.kernels.layout import read_only
 from napsets.kernels.threads import Kernels
 from napsets.levels import rank_place
 from napsets.localisers import LocalThresholds
 from napsets.methods.moves import REFERENCE_LABEL, JudgedNodes, Search, judge_tables
-from napsets.scores.evidence import passed_shares
 from napsets.scores.informed import AddedCounts, BoundInformed
 
 #: Entries whose scores are computed at a time, and scores of bags that NumPy holds at a time.
@@ -38,6 +37,15 @@ _KERNELS = Kernels(1.5, "candidates.list_moves")
 _HELD, _CHANGED = 30.0, 800.0
 
 
+class EvidencePairs(NamedTuple):
+    """Pairs of a row and a judge for which its node is evidence, and what its label adds to the counts of the judge."""
+
+    row: IntArray
+    place: IntArray
+    near: FloatArray
+    far: FloatArray
+
+
 @dataclass(frozen=True, eq=False)
 class BagLevel(ABC):
     """The scores of the held-out labels, or targets, where these are evidence too."""
@@ -45,6 +53,8 @@ class BagLevel(ABC):
     scored: Any  #: the nodes and their scores
     informed: Any  #: the score that uses them as evidence
     judges: IntArray  #: which of the level nodes set the threshold; all of them are evidence
+    near: bool  #: whether the labels of neighbours are evidence
+    shares: FloatArray  #: the share of a held-out neighbour's label that each node passes on to its other neighbours
 
     @abstractmethod
     def thresholds(
@@ -52,9 +62,9 @@ class BagLevel(ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """Return a threshold per node, shape (alphas, nodes), and those of each candidate, or of the two ends."""
 
-    @abstractmethod
     def affected_judges(self, node: int) -> IntArray:
         """Return the judges that have the label, or the target, of a node among their evidence."""
+        return np.sort(self._nodes[self._pairs(np.array([node])).place])
 
     def local_thresholds(
         self, nodes: IntArray, alphas: Sequence[float], labels: IntArray | None, threads: int | None, report: Any
@@ -70,19 +80,49 @@ class BagLevel(ABC):
         return nodes
 
     @cached_property
+    def _scores(self) -> FloatArray:
+        scores: FloatArray = self.scored.level_scores[self.judges]
+        return scores
+
+    @cached_property
     def _sorted(self) -> tuple[FloatArray, IntArray]:
         """The judges' scores in ascending order, and each judge's number in that order."""
-        scores = self.scored.level_scores[self.judges]
-        order = np.argsort(scores, kind="stable")
+        order = np.argsort(self._scores, kind="stable")
         numbers = np.empty_like(order)
         numbers[order] = np.arange(order.size)
-        return scores[order], numbers
+        return self._scores[order], numbers
 
     @cached_property
     def _place_of(self) -> IntArray:
         places = np.full(self.scored.reference.num_nodes, -1, dtype=np.int64)
         places[self._nodes] = np.arange(self._nodes.size)
         return places
+
+    @cached_property
+    def _direct(self) -> Any:
+        """Which judges have each node as a neighbour: a sparse matrix of ones, shape (nodes, judges)."""
+        return self.scored.reference.graph.to_scipy()[self._nodes].T.tocsr().astype(np.float64)
+
+    def _pairs(self, nodes: IntArray) -> EvidencePairs:
+        """Return for which other judges each node is evidence; the labels of reference nodes are so already."""
+        import scipy.sparse
+
+        sums = self._direct[nodes] * complex(self.near)  # near and far as one number, so that each pair is there once
+        if self.shares.any():
+            shares: Any = self.shares[None]
+            neighbours = self.scored.reference.graph.reverse.to_scipy()
+            passed = neighbours[nodes] @ scipy.sparse.dia_array((shares, [0]), shape=neighbours.shape)
+            sums = sums + 1j * (passed @ self._direct)
+        sums = sums.tocoo()
+        row, place = sums.row.astype(np.int64), sums.col.astype(np.int64)
+        other = (self._place_of[nodes][row] != place) & ~np.isin(nodes, self.scored.reference.nodes)[row]
+        kept = np.flatnonzero(other & (sums.data != 0))
+        return EvidencePairs(row[kept], place[kept], sums.data.real[kept], sums.data.imag[kept])
+
+    def _needed(self, nodes: IntArray, alpha: float) -> IntArray:
+        """Return the place, counted from 1, of the wanted score among those of the judges without each node itself."""
+        sizes = self.judges.size, self.judges.size - 1
+        return np.array([rank_place(size, alpha) for size in sizes])[(self._place_of[nodes] >= 0).astype(np.int64)]
 
     def threshold_without_candidate(self, node: int, alpha: float) -> float:
         """Return the threshold that the judges alone give a node, with no candidate among their evidence."""
@@ -116,38 +156,15 @@ class FullLevel(BagLevel):
     def _rows(self, nodes: IntArray) -> JudgedNodes:
         return JudgedNodes(nodes, self._place_of[nodes], self._label_of[nodes])
 
-    @cached_property
-    def _direct(self) -> Any:
-        """Which judges have each node as a neighbour: a sparse matrix of ones, shape (nodes, judges)."""
-        import scipy.sparse
-
-        graph = self.scored.reference.graph
-        degrees = graph.degrees[self._nodes]
-        ends = np.cumsum(degrees)
-        edges = np.arange(ends[-1] if ends.size else 0) + np.repeat(
-            graph.indptr[self._nodes] - (ends - degrees), degrees
-        )
-        rows = (np.ones(edges.size), graph.indices[edges], np.append(0, ends))
-        return scipy.sparse.csr_array(rows, shape=(self._nodes.size, graph.num_nodes)).T.tocsr()
-
-    @cached_property
-    def _shares(self) -> FloatArray:
-        """The share of a neighbour's label that each node passes on to its other neighbours."""
-        graph = self.scored.reference.graph
-        shares = passed_shares(graph) if self.informed.exponents.far else np.zeros(graph.num_nodes)
-        shares[self.informed.required_bag.crowded] = 0.0
-        return shares
-
     def thresholds(  # noqa: D102
         self, nodes: IntArray, alphas: Sequence[float], labels: IntArray | None, threads: int | None, report: Any
     ) -> tuple[FloatArray, FloatArray]:
         candidates = np.arange(self.informed.num_labels) if labels is None else labels
         values = np.full((len(alphas), nodes.size, candidates.size), np.inf)
-        rows, (scores, _) = self._rows(nodes), self._sorted
-        own = (rows.owns >= 0).astype(np.int64)
+        rows = self._rows(nodes)
         for a, alpha in enumerate(alphas):
-            needed = np.array([rank_place(scores.size - mine, alpha) for mine in (0, 1)])[own]
-            which = np.flatnonzero(needed <= scores.size - own)
+            needed = self._needed(nodes, alpha)
+            which = np.flatnonzero(needed <= self.judges.size - (rows.owns >= 0))
             if which.size and candidates.size:
                 find = self._search.thresholds if self._pays(which.size, candidates.size) else self._by_bags
                 values[a, which] = find(rows.part(which), needed[which], candidates, threads)
@@ -155,9 +172,6 @@ class FullLevel(BagLevel):
                 report((a + 1) * nodes.size // len(alphas), nodes.size)
         least = values.min(axis=2) if candidates.size else np.full(values.shape[:2], np.inf)
         return least, values
-
-    def affected_judges(self, node: int) -> IntArray:  # noqa: D102
-        return self._nodes[self._pairs(self._rows(np.array([node])))[1]]
 
     def compared(
         self, nodes: IntArray, scores: FloatArray, labels: IntArray
@@ -189,26 +203,11 @@ class FullLevel(BagLevel):
 
     # -- by NumPy: every score of every bag ----------------------------------------------------------------------------
 
-    def _pairs(self, rows: JudgedNodes) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-        """Return which rows are evidence for which judges, and what they add to the judges' counts near and far."""
-        graph, exponents = self.scored.reference.graph, self.informed.exponents
-        sums = self._direct[rows.nodes] * (NEIGHBOUR if exponents.near else 0.0)
-        if exponents.far:
-            passed = graph.reverse.to_scipy()[rows.nodes].astype(np.float64)  # those that have the node as a neighbour
-            passed.data = self._shares[passed.indices]
-            sums = sums + passed @ self._direct
-        sums = sums.tocoo()
-        (row, place), amount = sums.coords, sums.data
-        kept = (rows.owns[row] != place) & (amount > 0) & (rows.befores[row] != REFERENCE_LABEL)
-        near = (amount[kept] >= NEIGHBOUR).astype(np.float64)
-        return row[kept].astype(np.int64), place[kept].astype(np.int64), near, amount[kept] - NEIGHBOUR * near
-
     def _bags(self, rows: JudgedNodes, candidates: IntArray) -> FloatArray:
         """Return the scores of the judges in every bag, shape (rows, candidates, judges); a row's own is infinite."""
-        scores = self.scored.level_scores[self.judges]
-        bags = np.empty((rows.nodes.size, candidates.size, scores.size))
-        bags[:] = scores
-        pairs: Any = [np.repeat(column, candidates.size) for column in self._pairs(rows)]
+        bags = np.empty((rows.nodes.size, candidates.size, self._scores.size))
+        bags[:] = self._scores
+        pairs: Any = (np.repeat(column, candidates.size) for column in self._pairs(rows.nodes))
         row, place, near, far = pairs
         column = np.tile(np.arange(candidates.size), row.size // max(1, candidates.size))
         bags[row, column, place] = self._scores_with(
@@ -242,7 +241,7 @@ class FullLevel(BagLevel):
     def _search(self) -> Search:
         reverse, direct, (scores, order) = self.scored.reference.graph.reverse, self._direct, self._sorted
         judge_rows = direct.indptr.astype(np.int64), direct.indices.astype(np.int32)
-        links = EvidenceLinks(*map(read_only, (reverse.indptr, reverse.indices, *judge_rows, self._shares)))
+        links = EvidenceLinks(*map(read_only, (reverse.indptr, reverse.indices, *judge_rows, self.shares)))
         ranked_by_label = self.scored.bound is not self.informed  # each label's scores are ranked in their own way
         groups = range(self.informed.num_labels if ranked_by_label else 1)
 

@@ -18,7 +18,7 @@ rounded outward.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.levels import rank_place
-from napsets.methods.full import BagLevel, FullLevel
+from napsets.methods.full import BagLevel, EvidencePairs, FullLevel
+from napsets.scores.evidence import passed_shares
 from napsets.scores.informed import evidence_of
 from napsets.scores.informed_intervals import RESIDUAL_PRIOR, BoundInformedIntervals
 
@@ -44,15 +44,13 @@ def bag_level(calibrated: Any) -> BagLevel | None:
     if informed is None or informed.bag is None:
         return None
     judges = np.arange(calibrated.scored.level_nodes.size) if calibrated.judges is None else calibrated.judges
-    return (FullIntervals if numbers else FullLevel)(calibrated.scored, informed, judges)
-
-
-class _EvidencePairs(NamedTuple):
-    """Pairs of a row and a judge that has its node as evidence, and how much its target counts near and far."""
-
-    row: IntArray
-    place: IntArray
-    counts: FloatArray
+    if numbers:
+        near, far, shares = 1.0, informed.hops == 2, 1.0 / np.maximum(calibrated.graph.degrees, 1)
+    else:
+        near, far, shares = informed.exponents.near, informed.exponents.far, passed_shares(calibrated.graph)
+    shares[informed.bag.crowded] = 0.0
+    kind = FullIntervals if numbers else FullLevel
+    return kind(calibrated.scored, informed, judges, bool(near), shares * bool(far))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +64,6 @@ class FullIntervals(BagLevel):
         return self.informed.bag
 
     @cached_property
-    def _scores(self) -> FloatArray:
-        scores: FloatArray = self.scored.level_scores[self.judges]
-        return scores
-
-    @cached_property
     def _columns(self) -> list[int]:
         """The outputs that residuals may shift: the lower and the upper one, or the prediction."""
         return sorted(self.informed.score.quantiles)
@@ -80,72 +73,30 @@ class FullIntervals(BagLevel):
         """The weights of mean residuals in these outputs, shape (outputs, hops)."""
         return self.informed.coefficients[self._columns, 1 + self.informed.model.shape[1] :]
 
-    @cached_property
-    def _links(self) -> tuple[Any, Any]:
-        """What nodes pass on to those that have them as neighbours, and which judges have each node as one."""
-        import scipy.sparse
+    def _pieces(self, nodes: IntArray) -> list[IntArray]:
+        """Return rows that have about `_PAIRS` pairs of a node and a judge together."""
+        judges = np.diff(self._direct.indptr)
+        passing = ((self.shares > 0) * judges).astype(np.float64)
+        pairs = 1.0 + judges + self.scored.reference.graph.reverse._neighbour_sums(passing[:, None])[:, 0]
+        return np.split(np.arange(nodes.size), np.flatnonzero(np.diff(np.cumsum(pairs[nodes]) // _PAIRS)) + 1)
 
-        graph = self.scored.reference.graph
-        size, reverse = graph.num_nodes, graph.reverse  # row v: the nodes that have v as a neighbour
-        shares = 1.0 / np.maximum(graph.degrees, 1)
-        shares[self._bag.crowded] = 0.0
-        every = scipy.sparse.csr_array((np.ones(reverse.indices.size), reverse.indices, reverse.indptr), (size, size))
-        inside = scipy.sparse.csr_array(
-            (np.ones(self._nodes.size), (self._nodes, np.arange(self._nodes.size))), (size, self._nodes.size)
-        )
-        direct = (every @ inside).tocsr()
-        if self.informed.hops == 1:
-            return None, direct
-        between = (every @ scipy.sparse.dia_array((shares[None], [0]), (size, size))).tocsr()
-        between.eliminate_zeros()
-        return between, direct
-
-    def _pieces(self, nodes: IntArray) -> Iterator[slice]:
-        """Yield slices of rows that have at most `_PAIRS` pairs of a node and a judge."""
-        between, direct = self._links
-        pair_counts = np.diff(direct.indptr) + 1.0
-        if between is not None:
-            pair_counts += (between != 0) @ np.diff(direct.indptr)
-        reach = np.cumsum(pair_counts[nodes])
-        start = 0
-        while start < nodes.size:
-            before = reach[start - 1] if start else 0.0
-            stop = max(start + 1, int(np.searchsorted(reach, before + _PAIRS, side="right")))
-            yield slice(start, stop)
-            start = stop
-
-    def _evidence_pairs(self, nodes: IntArray) -> _EvidencePairs:
-        """Return for which other judges the target of each node is evidence; reference nodes add nothing."""
-        between, direct = self._links
-        rows = direct[nodes].astype(np.complex128)
-        if between is not None:
-            rows = rows + 1j * (between[nodes] @ direct)
-        rows = rows.tocsr()
-        row = np.repeat(np.arange(nodes.size), np.diff(rows.indptr))
-        place = rows.indices.astype(np.int64)
-        counts = np.column_stack([rows.data.real, rows.data.imag])[:, : self.informed.hops]
-        is_reference = np.zeros(self._place_of.size, dtype=bool)
-        is_reference[self.scored.reference.nodes] = True
-        kept = np.flatnonzero((self._nodes[place] != nodes[row]) & ~is_reference[nodes[row]] & (counts > 0).any(axis=1))
-        return _EvidencePairs(row[kept], place[kept], counts[kept])
-
-    def _lines(self, nodes: IntArray, pairs: _EvidencePairs) -> tuple[FloatArray, FloatArray]:
+    def _lines(self, nodes: IntArray, pairs: EvidencePairs) -> tuple[FloatArray, FloatArray]:
         """Return intercepts and slopes of the outputs of judges as functions of a near node's target."""
         informed, bag = self.informed, self._bag
         node, member = nodes[pairs.row], self.judges[pairs.place]
+        counts = np.column_stack([pairs.near, pairs.far])[:, : informed.hops]
         centre = informed.score.centre(informed.model[node])
-        sums = bag.sums[member]
         known = np.full(self._place_of.size, np.nan)
         known[bag.labelled.nodes] = bag.labelled.labels
         inside = ~np.isnan(known[node])  # whose target is evidence already, and is subtracted
         residuals = np.where(inside, known[node] - centre, 0.0)
-        total = sums[:, :, 0] - pairs.counts * residuals[:, None]
-        count = np.where(inside[:, None], sums[:, :, 1], sums[:, :, 1] + pairs.counts) + RESIDUAL_PRIOR
-        judge = bag.labelled.nodes[member]
-        before = sums[:, :, 0] / (sums[:, :, 1] + RESIDUAL_PRIOR)
-        now = (total - pairs.counts * centre[:, None]) / count
-        start = informed.outputs[judge][:, self._columns] + (now - before) @ self._weights.T
-        return start, (pairs.counts / count) @ self._weights.T
+        sums, sizes = np.moveaxis(bag.sums[member], 2, 0)
+        total = sums - counts * residuals[:, None]
+        count = np.where(inside[:, None], sizes, sizes + counts) + RESIDUAL_PRIOR
+        before = sums / (sizes + RESIDUAL_PRIOR)
+        now = (total - counts * centre[:, None]) / count
+        outputs = informed.outputs[bag.labelled.nodes[member]][:, self._columns]
+        return outputs + (now - before) @ self._weights.T, (counts / count) @ self._weights.T
 
     def thresholds(  # noqa: D102  (one thread does it all)
         self, nodes: IntArray, alphas: Sequence[float], labels: IntArray | None, threads: int | None, report: Any
@@ -153,15 +104,12 @@ class FullIntervals(BagLevel):
         values = np.empty((len(alphas), nodes.size, 2))
         for piece in self._pieces(nodes):
             values[:, piece] = self._of_rows(nodes[piece], alphas)
-            if report is not None:
-                report(piece.stop, nodes.size)
+            if report is not None and piece.size:
+                report(int(piece[-1]) + 1, nodes.size)
         return values.max(axis=2), values
 
-    def affected_judges(self, node: int) -> IntArray:  # noqa: D102
-        return self._nodes[self._evidence_pairs(np.array([node])).place]
-
     def _of_rows(self, nodes: IntArray, alphas: Sequence[float]) -> FloatArray:
-        pairs = self._evidence_pairs(nodes)
+        pairs = self._pairs(nodes)
         lines = self._lines(nodes, pairs)
         score, outputs = self.informed.score, self.informed.outputs[nodes]
         low, high = (outputs[:, self._columns].min(axis=1), outputs[:, self._columns].max(axis=1))
@@ -169,26 +117,22 @@ class FullIntervals(BagLevel):
         least = (low - high) / (2.0 * spread)  # the score of the middle
         own = self._place_of[nodes]
         leaving = np.flatnonzero(own >= 0)
-        gone_rows = np.concatenate([pairs.row, leaving])
         gone = self._scores[np.concatenate([pairs.place, own[leaving]])]
+        gone_everywhere = np.concatenate([pairs.row, leaving]), np.full(gone.size, -np.inf), gone, -1.0
         count = self._scores.size - (own >= 0)
         values = np.empty((len(alphas), nodes.size, 2))
         for side, (end, sign) in enumerate(((low, -1.0), (high, 1.0))):
-            steps = _Steps(nodes.size, least)
-            steps.add(gone_rows, np.full(gone.size, -np.inf), gone, -1.0)
-            for start, stop, weight in self._at_least(pairs, lines, end[pairs.row], (sign * spread)[pairs.row]):
-                steps.add(pairs.row, start, stop, weight)
-            steps.sort()
+            moved = self._at_least(pairs, lines, end[pairs.row], (sign * spread)[pairs.row])
+            steps = _Steps.of(least, [gone_everywhere, *moved])
             for a, alpha in enumerate(alphas):
-                needed = np.array([rank_place(int(size), alpha) for size in (self._scores.size, self._scores.size - 1)])
-                place = needed[(own >= 0).astype(np.int64)]
+                place = self._needed(nodes, alpha)
                 last = steps.last(self._sorted[0], count - place + 1)
                 values[a, :, side] = np.where(place > count, np.inf, np.maximum(last, least))
         return values
 
     def _at_least(
-        self, pairs: _EvidencePairs, lines: tuple[FloatArray, FloatArray], end: FloatArray, slope: FloatArray
-    ) -> list[tuple[FloatArray, FloatArray, float]]:
+        self, pairs: EvidencePairs, lines: tuple[FloatArray, FloatArray], end: FloatArray, slope: FloatArray
+    ) -> list[tuple[IntArray, FloatArray, FloatArray, float]]:
         """Return between which t each judge's score is at least t, where the candidate is end + slope·t.
 
         As three intervals with weights: two of which at least one must hold, less where both do.
@@ -202,7 +146,7 @@ class FullIntervals(BagLevel):
         above = _between(start - target, rise - spread, size)
         below = _between(target - start, -rise - spread, size)
         both = np.maximum(above[0], below[0]), np.minimum(above[1], below[1])
-        return [(*above, 1.0), (*below, 1.0), (*both, -1.0)]
+        return [(pairs.row, *above, 1.0), (pairs.row, *below, 1.0), (pairs.row, *both, -1.0)]
 
 
 def _between(start: FloatArray, rise: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -216,31 +160,33 @@ def _between(start: FloatArray, rise: FloatArray, size: FloatArray) -> tuple[Flo
     return first.max(axis=1), last.min(axis=1)
 
 
-class _Steps:
-    """Step functions of t, one per row, from where each row starts."""
+class _Steps(NamedTuple):
+    """Step functions of t, one per row: row, start, end and height of their pieces, and the first piece of each row."""
 
-    def __init__(self, rows: int, least: FloatArray) -> None:
-        self.least = least
-        self.parts = [(np.arange(rows), least, np.zeros(rows))]
+    row: IntArray
+    start: FloatArray
+    end: FloatArray
+    height: IntArray
+    first: IntArray
 
-    def add(self, row: IntArray, start: FloatArray, stop: FloatArray, weight: float) -> None:
-        """Add so much between two values of t, for each of some rows."""
-        start = np.maximum(start, self.least[row])
-        kept = stop > start
-        self.parts.append((row[kept], start[kept], np.full(int(kept.sum()), weight)))
-        kept &= np.isfinite(stop)
-        self.parts.append((row[kept], stop[kept], np.full(int(kept.sum()), -weight)))
-
-    def sort(self) -> None:
-        """Put the steps in order: where pieces of each row start and end, and how high the function is there."""
-        row, at, change = (np.concatenate([part[k] for part in self.parts]) for k in range(3))
+    @classmethod
+    def of(cls, least: FloatArray, parts: Sequence[tuple[IntArray, FloatArray, FloatArray, float]]) -> _Steps:
+        """Add up weights between two values of t, for some rows each; a row starts at its least t."""
+        steps: Any = [(np.arange(least.size), least, np.zeros(least.size))]
+        for row, start, stop, weight in parts:
+            start = np.maximum(start, least[row])
+            kept = stop > start
+            ended = kept & np.isfinite(stop)
+            steps.append((row[kept], start[kept], np.full(int(kept.sum()), weight)))
+            steps.append((row[ended], stop[ended], np.full(int(ended.sum()), -weight)))
+        row, at, change = map(np.concatenate, zip(*steps, strict=True))
         order = np.lexsort((at, row))
-        self.row, self.start, height = row[order], at[order], np.cumsum(change[order])
-        self.first = np.searchsorted(self.row, np.arange(self.least.size))
-        height -= np.append(0.0, height)[self.first][self.row]  # what earlier rows left
-        self.height = np.rint(height).astype(np.int64)
-        self.end = np.append(self.start[1:], np.inf)
-        self.end[np.append(self.first[1:], self.row.size) - 1] = np.inf
+        row, start, height = row[order], at[order], np.cumsum(change[order])
+        first = np.searchsorted(row, np.arange(least.size))
+        height -= np.append(0.0, height)[first][row]  # what earlier rows left
+        end = np.append(start[1:], np.inf)
+        end[np.append(first[1:], row.size) - 1] = np.inf
+        return cls(row, start, end, np.rint(height).astype(np.int64), first)
 
     def last(self, scores: FloatArray, needed: IntArray) -> FloatArray:
         """Return the last t of each row at which the function and the scores ≥ t are `needed` together; −∞ for none.

@@ -97,90 +97,49 @@ class Grouped(Sealed):
         self, nodes: IntArray, alphas: Sequence[float], threads: int | None, progress: Any = None
     ) -> LocalThresholds:
         """Return the thresholds of nodes, or of nodes and groups of labels."""
-        suffice = np.stack([self.suffice(alpha) for alpha in alphas])
-        of = self._of_nodes if self.grouping.of == "node" else self._of_labels
-        if self.grouping.of == "label" and self.everyone.full is not None:
-            of = self._of_candidates
-        return of(nodes, alphas, suffice, threads, progress)
-
-    def _of_nodes(
-        self, nodes: IntArray, alphas: Sequence[float], suffice: Any, threads: int | None, progress: Any
-    ) -> LocalThresholds:
-        groups = self.grouping.groups[nodes]
-        shape = (len(alphas), nodes.size)
-        values, support, effective = np.empty(shape), np.empty(shape, dtype=np.int64), np.empty(shape)
+        by_label = self.grouping.of == "label"
+        searches = self._searches(self.grouping.groups if by_label else self.grouping.groups[nodes], alphas)
+        least, effective = np.full((2, len(alphas), nodes.size), np.inf)
+        support = np.full(least.shape, np.iinfo(np.int64).max)
         # Candidates have thresholds of their own at a full level; of an interval, its two ends do.
-        labels = self.everyone.scored.bound.num_labels or 2 if self.everyone.full is not None else 0
-        by_label = np.empty((*shape, labels))
-        enough = np.column_stack([suffice, np.zeros(len(alphas), dtype=bool)])  # the last is for those in none
-        order = np.argsort(groups, kind="stable")
-        parts = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1) if nodes.size else []
-        # Rows that are searched together, their group, and the error rates at which it has enough labels.
-        searches = [(rows, int(groups[rows[0]]), np.flatnonzero(enough[:, groups[rows[0]]]).tolist()) for rows in parts]
-        searches += [(np.flatnonzero(~enough[a, groups]), REST, [a]) for a in range(len(alphas))]
-        searches = [(rows, group, rates) for rows, group, rates in searches if rows.size and rates]
-        reports = stages(progress, [rows.size for rows, _, _ in searches], nodes.size)
-        for (rows, group, rates), report in zip(searches, reports, strict=True):
-            part = self.rest(alphas[rates[0]]) if group == REST else self.part(group)
-            wanted = [alphas[a] for a in rates]
-            own = find_thresholds([part], nodes[rows], wanted, threads=threads, progress=report)[0]
-            for row, a in enumerate(rates):
-                values[a, rows] = own.values[row]
-                support[a, rows], effective[a, rows] = own.rests_on(row)
-                if own.by_group is not None:
-                    by_label[a, rows] = own.by_group[row]
-        if not labels:
-            return LocalThresholds(values, support, effective)
-        return LocalThresholds(values, support, effective, by_label, np.arange(labels))
-
-    def _of_labels(
-        self, nodes: IntArray, alphas: Sequence[float], suffice: Any, threads: int | None, progress: Any
-    ) -> LocalThresholds:
-        alone = np.flatnonzero(suffice.any(axis=0))
-        places = np.zeros(self.grouping.count + 1, dtype=np.int64)  # the last is for labels in no group
-        places[alone] = np.arange(1, alone.size + 1)
-        groups = places[self.grouping.groups]
-        some_left = [not suffice[a, alone].all() or 0 in groups for a in range(len(alphas))]
-        report, *reports = stages(progress, [alone.size, *map(int, some_left)], nodes.size)
-        parts = [self.part(group) for group in alone.tolist()]
-        thresholds = find_thresholds(parts, nodes, alphas, threads=threads, progress=report) if parts else []
-        values = np.empty((len(alphas), nodes.size, alone.size + 1))
-        support = np.full((len(alphas), nodes.size), np.iinfo(np.int64).max)
-        effective = np.full((len(alphas), nodes.size), np.inf)
-        for a, alpha in enumerate(alphas):
-            left = (
-                find_thresholds([self.rest(alpha)], nodes, [alpha], threads=threads, progress=reports[a])[0]
-                if some_left[a]
-                else None
+        columns = (self.everyone.scored.bound.num_labels or 2) if by_label or self.everyone.full is not None else 0
+        by_column = np.empty((*least.shape, columns))
+        sizes = [sum(inside.size for _, inside, _ in search) for search in searches]
+        for search, report in zip(searches, stages(progress, sizes, nodes.size), strict=True):
+            rates = sorted({rate for _, _, some in search for rate in some})
+            parts = find_thresholds(
+                [self.rest(alphas[rates[0]]) if group == REST else self.part(group) for group, _, _ in search],
+                nodes if by_label else nodes[search[0][1]],
+                [alphas[a] for a in rates],
+                labels=[inside for _, inside, _ in search] if by_label else None,
+                threads=threads,
+                progress=report,
             )
-            for place in np.unique(groups).tolist():
-                own = place > 0 and bool(suffice[a, alone[place - 1]])
-                taken, row = (thresholds[place - 1], a) if own else (left, 0)
-                values[a, :, place] = taken.values[row]  # type: ignore[union-attr]
-                count, size = taken.rests_on(row)  # type: ignore[union-attr]
-                support[a], effective[a] = np.minimum(support[a], count), np.minimum(effective[a], size)
-            if 0 not in groups:  # no label uses column 0
-                values[a, :, 0] = np.inf
-        return LocalThresholds(values[:, :, np.unique(groups)].min(axis=2), support, effective, values, groups)
+            for (_, inside, some), part in zip(search, parts, strict=True):
+                rows, labels = (slice(None), inside) if by_label else (inside, slice(None))
+                for a in some:
+                    row = rates.index(a)
+                    count, size = part.rests_on(row)
+                    least[a, rows] = np.minimum(least[a, rows], part.values[row])
+                    support[a, rows] = np.minimum(support[a, rows], count)
+                    effective[a, rows] = np.minimum(effective[a, rows], size)
+                    if columns:
+                        own = part.values[row][:, None] if part.by_group is None else part.by_group[row]
+                        by_column[a][rows, labels] = own
+        if not columns:
+            return LocalThresholds(least, support, effective)
+        return LocalThresholds(least, support, effective, by_column, np.arange(columns))
 
-    def _of_candidates(
-        self, nodes: IntArray, alphas: Sequence[float], suffice: Any, threads: int | None, progress: Any
-    ) -> LocalThresholds:
-        """Return thresholds of groups of labels where each candidate has its own."""
-        groups = self.grouping.groups
-        values = np.empty((len(alphas), nodes.size, groups.size))
-        support = np.full((len(alphas), nodes.size), np.iinfo(np.int64).max)
-        enough = np.column_stack([suffice, np.zeros(len(alphas), dtype=bool)])  # the last is for labels in none
-        cells = [(a, group) for a in range(len(alphas)) for group in np.flatnonzero(suffice[a]).tolist()]
-        cells += [(a, REST) for a in range(len(alphas))]
-        for (a, group), report in zip(cells, stages(progress, [1] * len(cells), nodes.size), strict=True):
-            labels = np.flatnonzero(~enough[a, groups] if group == REST else groups == group)
-            if labels.size:
-                part = self.rest(alphas[a]) if group == REST else self.part(group)
-                own = find_thresholds([part], nodes, [alphas[a]], labels=labels, threads=threads, progress=report)[0]
-                values[a][:, labels] = own.by_group[0]  # type: ignore[index]
-                support[a] = np.minimum(support[a], own.support)
-        return LocalThresholds(values.min(axis=2), support, support.astype(np.float64), values, np.arange(groups.size))
+    def _searches(self, groups: IntArray, alphas: Sequence[float]) -> list[list[tuple[int, IntArray, list[int]]]]:
+        """Return the groups that are searched together, each with its members and the error rates it has labels for."""
+        enough = np.array([[*self.suffice(alpha), False] for alpha in alphas])  # the last is for those in no group
+        order = np.argsort(groups, kind="stable")
+        members = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1) if groups.size else []
+        alone = [(int(groups[some[0]]), some, np.flatnonzero(enough[:, groups[some[0]]]).tolist()) for some in members]
+        alone = [search for search in alone if search[2]]
+        left = [(REST, np.flatnonzero(~enough[a, groups]), [a]) for a in range(len(alphas))]
+        together = [alone] if self.grouping.of == "label" and alone else [[search] for search in alone]
+        return together + [[search] for search in left if search[1].size]
 
     def caveat(self, nodes: IntArray, alphas: Sequence[float]) -> str | None:
         """Say which of the groups that occur here have too few labels for their own threshold."""
