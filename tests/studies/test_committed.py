@@ -126,4 +126,4 @@ def test_the_drift_study_is_whole_and_its_rows_follow_from_the_committed_predict
 def test_the_pages_of_the_documentation_are_what_the_rows_say(laboratory, name, page):
     study = STUDIES[name]
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    assert text == study.page(laboratory.store, study.scope(False, {})).text
+    assert text == study.text(study.rows(laboratory.store, study.scope(False, {})))

@@ -44,13 +44,13 @@ def rows():
 
 def test_averages_are_over_repetitions_and_ratios_over_graphs(rows):
     standings = make_standings(rows, by_model=True)
-    sizes, gaps, gaps_by_kind = compare_with_split(standings, 0.3, ["gcn"])["auto"]
+    auto = compare_with_split(standings, 0.3, ["gcn"])["auto"]
     by_place = {(place.dataset, place.model, place.share, place.method): place for place in standings}
     assert by_place["dblp", "gcn", 0.3, "auto"].size == pytest.approx(1.5)
-    assert (sizes.arithmetic, sizes.worst, sizes.worst_on) == (0.75, 1.0, "minesweeper, gcn")
-    assert sizes.ratio.mean == pytest.approx(np.sqrt(0.5))
-    assert gaps == pytest.approx(0.5)
-    assert gaps_by_kind["neighbourhood"] == pytest.approx(0.5)  # of the graph that has neighbourhoods
+    assert (auto.arithmetic, auto.worst, auto.worst_on) == (0.75, 1.0, "minesweeper, gcn")
+    assert auto.ratio.mean == pytest.approx(np.sqrt(0.5))
+    assert auto.gap_ratio == pytest.approx(0.5)
+    assert auto.gap_ratios["neighbourhood"] == pytest.approx(0.5)  # of the graph that has neighbourhoods
     assert by_place["minesweeper", "gcn", 0.3, "auto"].total == pytest.approx(3 * 0.02)
 
 
@@ -87,6 +87,7 @@ def test_the_page_and_the_tables_show_every_method_on_every_graph(rows):
     assert "## Goals" not in STUDY.text(few)
     assert "napsets reproduce sets" in STUDY.text([])
     assert STUDY.tables([]) == []
+    assert "No results yet" in STUDY.text([row("auto", 1.0, 0.0)])  # nothing to compare with
 
 
 def test_rows_that_were_changed_by_hand_are_refused(tmp_path, rows):

@@ -12,7 +12,7 @@ from napsets.studies import STUDIES, RowStore
 from napsets.studies.draws import KINDS
 from napsets.studies.leaderboard import LeaderboardCell, findings
 from napsets.studies.standings import front, make_standings, overall
-from napsets.studies.tables import MeanInterval, Page, interval, write_page
+from napsets.studies.tables import MeanInterval, interval, write_page
 
 STUDY = STUDIES["leaderboard"]
 
@@ -203,7 +203,7 @@ def test_rows_of_methods_that_the_table_has_no_more_are_shown(rows):
 
 def test_the_page_is_written_with_its_pictures(rows, tmp_path):
     pytest.importorskip("vl_convert")
-    page = write_page(tmp_path / "leaderboard.md", Page(STUDY.text(rows), STUDY.figures(rows)))
+    page = write_page(tmp_path / "leaderboard.md", STUDY.text(rows), STUDY.page_figures(rows))
     for line in page.read_text(encoding="utf-8").splitlines():
         if line.startswith("!["):
             picture = (tmp_path / line.split("(")[1].rstrip(")")).read_text(encoding="utf-8")
@@ -229,6 +229,7 @@ def test_without_rows_the_page_says_how_to_get_them():
     assert "napsets reproduce leaderboard" in STUDY.text([])
     assert STUDY.tables([]) == []
     assert STUDY.figures([]) == {}
+    assert "No results yet" in STUDY.text([row("auto", 1.0, 0.0)])  # nothing to compare with
 
 
 def test_rows_that_were_changed_by_hand_are_refused(tmp_path):

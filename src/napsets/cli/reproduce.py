@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,7 +15,7 @@ from napsets.cli._output import Output, writable_file, writable_folder
 from napsets.cli._terminal import unwinding
 
 if TYPE_CHECKING:
-    from napsets.studies.tables import Findings
+    from napsets.studies.tables import Table
 
 EXAMPLES = [
     "napsets reproduce all --quick",
@@ -82,7 +83,7 @@ def reproduce(
     shown or written is made from rows.
     """
     from napsets.studies import STUDIES, Laboratory
-    from napsets.studies.tables import FORMATS, write_figures, write_page, write_tables
+    from napsets.studies.tables import write_figures, write_page, write_tables
 
     study = STUDIES[target]
     particular: dict[str, Any] = {
@@ -103,14 +104,15 @@ def reproduce(
             laboratory.run(study.cells(scope), progress=steps.advance, stage=steps.within, jobs=jobs)
     for name, reason in sorted(laboratory.skipped.items()):
         run.note(f"{name} is left out where it cannot run: {reason}")
-    findings = study.findings(laboratory, scope)
-    _show(run, findings)
+    rows = study.rows(laboratory.store, scope)
+    tables = study.tables(rows)
+    _show(run, tables, study.sentences(rows), study.facts(rows, laboratory.skipped))
     if output is not None:
-        files = write_tables(findings.tables, output / "tables", FORMATS)
-        files += write_figures(findings.figures(), output / "figures")
+        files = write_tables(tables, output / "tables")
+        files += write_figures(study.figures(rows), output / "figures")
         run.note(f"wrote {len(files)} files to {output}")
     if page is not None:
-        run.note(f"wrote {write_page(page, study.page(laboratory.store, scope))}")
+        run.note(f"wrote {write_page(page, study.text(rows), study.page_figures(rows))}")
 
 
 def _check_places(results: Path, output: Path | None, page: Path | None) -> None:
@@ -123,8 +125,8 @@ def _check_places(results: Path, output: Path | None, page: Path | None) -> None
         writable_folder(page.parent / "figures", flag="--page")
 
 
-def _show(run: Output, findings: Findings) -> None:
-    tables = {table.name: {"columns": table.columns, "rows": table.rows} for table in findings.tables}
-    shown = [part for table in findings.tables if table.for_screen for part in (table.rich(), "")]
-    sentences = [Text(f"{sentence}\n") for sentence in findings.sentences]
-    run.result({"tables": tables, **findings.facts}, *shown, *sentences)
+def _show(run: Output, tables: Sequence[Table], sentences: Sequence[str], facts: Mapping[str, Any]) -> None:
+    content = {table.name: {"columns": table.columns, "rows": table.rows} for table in tables}
+    shown = [part for table in tables if table.for_screen for part in (table.rich(), "")]
+    words = [Text(f"{sentence}\n") for sentence in sentences]
+    run.result({"tables": content, **facts}, *shown, *words)

@@ -9,7 +9,8 @@ To add a study, write one module and enter it in `laboratory.STUDIES`. The modul
 - a subclass of `study.Cell` (or of `study.ModelCell`, where a model is trained; or of `draws.DrawCell`, where methods
   are compared on drawn labels): its fields are the settings of a row, `measured` names the columns of numbers, and
   `compute` turns cells into rows;
-- a subclass of `study.Study` that lists the cells, and makes tables, figures and a page from their rows.
+- a subclass of `study.Study` that lists the cells, and makes tables, figures and the parts of a page (whose text is in
+  ``pages``) from their rows.
 
 The store checks the rows of every cell class in the table, and `napsets reproduce NAME` runs and shows the study once
 `cli.reproduce` has its name.

@@ -34,10 +34,9 @@ from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
 from napsets.methods import METHODS, CalibrationData, Settings, make_method
 from napsets.studies.study import ModelCell, Row, Study, narrowed
-from napsets.studies.tables import Findings
 
 if TYPE_CHECKING:
-    from napsets.studies.laboratory import Laboratory, RowStore
+    from napsets.studies.laboratory import RowStore
 
 #: The groupings over which coverage is to be even: those of `usual_groups`.
 KINDS = ("neighbourhood", "class", "degree", "confidence")
@@ -191,10 +190,9 @@ class DrawStudy(Study):
         wanted = {cell.key for cell in self.cells(replace(scope, sparing=()))}
         return [row for row in store.rows(self.cell.study) if row["key"] in wanted]
 
-    def findings(self, laboratory: Laboratory, scope: DrawScope) -> Findings:
-        """Return what the rows say, and which methods could not run."""
-        findings = super().findings(laboratory, scope)
-        return replace(findings, facts={**findings.facts, "skipped": laboratory.skipped})
+    def facts(self, rows: list[Row], skipped: Mapping[str, str]) -> dict[str, Any]:
+        """Return the number of rows, and which methods could not run."""
+        return {"rows": len(rows), "skipped": skipped}
 
     def left_out(self, scope: DrawScope, root: str | os.PathLike[str]) -> list[str]:  # noqa: D102
         return [name for name in scope.datasets if not has_graph(name, root)]

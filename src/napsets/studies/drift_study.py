@@ -14,62 +14,14 @@ from napsets.datasets.registry import TIMED, file_name
 from napsets.errors import imported
 from napsets.studies.drift import STRATEGIES, DriftCell
 from napsets.studies.study import Row, Study, narrowed
-from napsets.studies.tables import Table, join_page, panels
+from napsets.studies.tables import Table, panels, select
 
 if TYPE_CHECKING:
     from napsets.studies.laboratory import RowStore
 
 ORDERS = {"time": "in the order of time", "random": "in a random order"}
-#: What makes the committed rows and the page.
-COMMAND = "napsets reproduce drift --page docs/drift.md"
-
-_INTRODUCTION = """\
-# Drift: what to use when
-
-<!-- Made from the rows in results/drift; to change it, run the command below. -->
-
-This study measures what happens to prediction sets if nodes arrive one after the other and their distribution
-changes, which alarm notices it, and what helps. It uses {graphs} graphs whose nodes have a time, at alpha =
-{alpha:g}. All numbers are computed from committed rows. This command runs only what is missing:
-
-```
-{command}
-```
-
-**Procedure.** The first 30 % of the nodes in time train a softmax regression on the word features of each node and on
-their average over the neighbours that arrived before it; the next 20 % calibrate; the others arrive one by one. Each
-gets a set (score THR) from the labels that have arrived before, and then its own label arrives. The same is done in a
-random order, in which nodes are exchangeable and the guarantees of conformal prediction hold.
-
-{strategies}
-
-*Worst* is the lowest coverage in a window of 200 successive nodes. The columns *coverage alarm* and *exchangeability*
-say after how many labels that [alarm](monitoring.md) is raised; a dash means that it never is. The exchangeability
-alarm looks at the p-values of the labels, so it is the same for all strategies. The interval of coverage holds at all
-times together with 95 % confidence. *Evidence* is the decimal logarithm of the largest capital of each alarm, which
-is raised at 2.
-
-The time of an alarm depends on few labels. Mathlib has a cluster of misses right at the start; with a slightly
-different model, whose neighbour means leave out nodes without a label, that cluster is too small for an alarm, and
-the alarm for the static sets is raised after 3,500 labels instead.
-"""
-
-_ADVICE = """\
-## What to use when
-
-- **Labels come in a random order, or nothing drifts:** use the method that you would use anyway, and let its
-  calibration grow. A steered level brings no gain there, and it guarantees less: only the long-run average.
-- **You do not know whether the distribution drifts:** keep the exact method, and watch both alarms. Each is false
-  with a probability of at most 1 %, however long you look.
-- **The exchangeability alarm is raised, the coverage alarm is not:** coverage still holds, but no theorem says that
-  it will. Let the calibration grow, and look at the worst window.
-- **The coverage alarm is raised:** steer (`ns.Steered("dtaci")`). If sets become large, the model no longer fits the
-  data: train it again. Steering keeps the average coverage right, but it cannot make a bad model good.
-- **Labels come late:** steering slows down by itself, and nothing is guaranteed within the delay. See the table of
-  late labels: coverage may be far off for as long as the delay lasts.
-- **Labels come only for some nodes:** have a random sample of the nodes labelled. If labels come only where sets are
-  small, every figure that is computed from labels is about those nodes alone, and no alarm sees the others.
-"""
+#: Every label comes at once.
+_PLAIN = {"delay": 0, "labelled": "all"}
 
 
 @dataclass(frozen=True)
@@ -89,6 +41,8 @@ class DriftStudy(Study):
     kinds = (DriftCell,)
     options = ()
     activity = "following nodes over time"
+    page = "drift"
+    command = "napsets reproduce drift --page docs/drift.md"
 
     def scope(self, quick: bool, options: Mapping[str, Any]) -> DriftScope:
         """Return what to run; any graph whose file is in the folder can be asked for."""
@@ -118,55 +72,44 @@ class DriftStudy(Study):
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """Return the tables of the page: both orders, late labels, labels where sets are small; then short ones."""
         wide, short = (
-            [_order_table(rows, order, name, columns) for order in ORDERS]
+            [
+                _table(name.format(order), f"Strategies {words}", select(rows, order=order, **_PLAIN), columns)
+                for order, words in ORDERS.items()
+            ]
             for name, columns in (("drift-{}", _LONG), ("drift-{}-short", _SHORT))
         )
-        return [*wide, _late_table(rows), _small_table(rows), *short]
+        late = "Labels that come a number of sets late, in the order of time"
+        small = "Only sets of at most two labels get their label, in the order of time"
+        return [
+            *wide,
+            _table("drift-late", late, _late_rows(rows), _LATE),
+            _table("drift-small", small, select(rows, labelled="small"), _SMALL),
+            *short,
+        ]
 
-    def text(self, rows: Sequence[Row]) -> str:
-        """Return the page in Markdown."""
+    def parts(self, rows: Sequence[Row]) -> dict[str, Any]:  # noqa: D102
         if not rows:
-            return f"# Drift: what to use when\n\nNothing is measured yet. Run\n\n```\n{COMMAND}\n```\n"
-        introduction = _INTRODUCTION.format(
-            graphs=len(_graphs(rows)),
-            alpha=rows[0]["alpha"],
-            command=COMMAND,
-            strategies="\n".join(f"- `{name}`: {words}." for name, words in STRATEGIES.items()),
-        )
-        in_time, in_random, late, small = (table.markdown() for table in self.tables(rows)[:4])
-        return join_page(
-            [
-                introduction,
-                _ADVICE,
-                "## What was measured",
-                "\n".join(f"- {sentence}" for sentence in findings(rows)),
-                "## In the order of time",
-                "![Coverage over time](figures/drift-coverage.svg)",
-                in_time,
-                "## In a random order",
-                in_random,
-                "## Late labels",
-                late,
-                "## Labels only where sets are small",
-                small,
-            ]
-        )
+            return {}
+        return {
+            "graphs": len(_graphs(rows)),
+            "alpha": rows[0]["alpha"],
+            "strategies": "\n".join(f"- `{name}`: {words}." for name, words in STRATEGIES.items()),
+            "findings": "\n".join(f"- {sentence}" for sentence in findings(rows)),
+            **{table.name.removeprefix("drift-"): table.markdown() for table in self.tables(rows)},
+        }
 
     def figures(self, rows: Sequence[Row]) -> dict[str, Any]:
         """Return one panel per graph: coverage over time in the order of time, one line per strategy."""
-        wanted = [row for row in rows if row["order"] == "time" and _plain(row)]
-        if not wanted:
-            return {}
-        charts = [_panel([row for row in wanted if row["dataset"] == graph], graph) for graph in _graphs(wanted)]
-        return {"drift-coverage": panels(charts, 2)}
+        wanted = select(rows, order="time", **_PLAIN)
+        charts = [_panel(select(wanted, dataset=graph), graph) for graph in _graphs(wanted)]
+        return {"drift-coverage": panels(charts, 2)} if charts else {}
 
 
 def findings(rows: Sequence[Row]) -> list[str]:
     """Say what the rows show."""
-    base = [row for row in rows if _plain(row) and row["order"] == "time"]
     sentences = []
     for graph in _graphs(rows):
-        here = {row["strategy"]: row for row in base if row["dataset"] == graph}
+        here = {row["strategy"]: row for row in select(rows, dataset=graph, order="time", **_PLAIN)}
         if set(STRATEGIES) <= set(here):
             static, steered = here["static"], here["dtaci"]
             sentences.append(
@@ -176,7 +119,7 @@ def findings(rows: Sequence[Row]) -> list[str]:
                 f"`dtaci` covers {steered['coverage']:.3f} with {steered['mean_size']:.2f} labels, "
                 f"{steered['worst_window']:.3f} in the worst window."
             )
-    random = [row for row in rows if row["order"] == "random"]
+    random = select(rows, order="random")
     if random:
         rang = sum(row["coverage_alarm"] is not None or row["exchangeability_alarm"] is not None for row in random)
         low, high = (end(row["coverage"] for row in random) for end in (min, max))
@@ -203,42 +146,38 @@ _LONG: dict[str, Any] = {
     "interval of coverage": lambda row: f"{row['coverage_low']:.3f}–{row['coverage_high']:.3f}",
     "evidence of both": lambda row: f"{row['coverage_evidence']:.1f}, {row['exchangeability_evidence']:.1f}",
 }
+#: Those of coverage and size with labels that come at once, and late.
+_LATE: dict[str, Any] = {
+    "graph": "dataset",
+    "strategy": "strategy",
+    "delay": "delay",
+    "coverage": "coverage",
+    "worst window": "worst_window",
+    "size": "mean_size",
+    "full": _SHORT["full"],
+}
+#: Those of what is seen and what is true where only small sets get labels.
+_SMALL: dict[str, Any] = {
+    "graph": "dataset",
+    "strategy": "strategy",
+    "labelled": lambda row: percent(row["seen_share"], 0),
+    "coverage seen": "seen_coverage",
+    "coverage of all": "coverage",
+    "size": "mean_size",
+    "coverage alarm": "coverage_alarm",
+}
 
 
-def _order_table(rows: Sequence[Row], order: str, name: str, columns: dict[str, Any]) -> Table:
-    wanted, short = [row for row in rows if row["order"] == order and _plain(row)], columns is _SHORT
-    title = f"Strategies {ORDERS[order]}"
-    return Table.of(name.format(order), title, wanted, columns, digits={"size": 2}, for_screen=short)
+def _table(name: str, title: str, rows: Sequence[Row], columns: dict[str, Any]) -> Table:
+    return Table.of(name, title, rows, columns, digits={"size": 2}, for_screen=columns is _SHORT)
 
 
-def _late_table(rows: Sequence[Row]) -> Table:
-    """Return coverage and size with labels that come at once, and late."""
-    wanted = [row for row in rows if row["order"] == "time" and row["labelled"] == "all"]
-    strategies, graphs = {row["strategy"] for row in wanted if row["delay"]}, _graphs(rows)
-    ordered = sorted(
-        (row for row in wanted if row["strategy"] in strategies),
-        key=lambda row: (graphs.index(row["dataset"]), row["strategy"], row["delay"]),
-    )
-    columns = {"graph": "dataset", "strategy": "strategy", "delay": "delay", "coverage": "coverage"}
-    columns |= {"worst window": "worst_window", "size": "mean_size", "full": _SHORT["full"]}
-    title = "Labels that come a number of sets late, in the order of time"
-    return Table.of("drift-late", title, ordered, columns, digits={"size": 2}, for_screen=False)
-
-
-def _small_table(rows: Sequence[Row]) -> Table:
-    """Return what is seen and what is true where only small sets get labels."""
-    columns: dict[str, Any] = {
-        "graph": "dataset",
-        "strategy": "strategy",
-        "labelled": lambda row: percent(row["seen_share"], 0),
-        "coverage seen": "seen_coverage",
-        "coverage of all": "coverage",
-        "size": "mean_size",
-        "coverage alarm": "coverage_alarm",
-    }
-    title = "Only sets of at most two labels get their label, in the order of time"
-    wanted = [row for row in rows if row["labelled"] == "small"]
-    return Table.of("drift-small", title, wanted, columns, digits={"size": 2}, for_screen=False)
+def _late_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of strategies that were measured with late labels."""
+    wanted, graphs = select(rows, order="time", labelled="all"), _graphs(rows)
+    strategies = {row["strategy"] for row in wanted if row["delay"]}
+    late = [row for row in wanted if row["strategy"] in strategies]
+    return sorted(late, key=lambda row: (graphs.index(row["dataset"]), row["strategy"], row["delay"]))
 
 
 def _panel(rows: Sequence[Row], graph: str) -> Any:
@@ -262,11 +201,6 @@ def _panel(rows: Sequence[Row], graph: str) -> Any:
 
 def _graphs(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(row["dataset"] for row in rows))
-
-
-def _plain(row: Row) -> bool:
-    """Say whether every label comes at once."""
-    return (row["delay"], row["labelled"]) == (0, "all")
 
 
 def _raised(alarm: int | None) -> str:

@@ -12,41 +12,9 @@ from napsets.methods import METHODS, AutoMethod, make_method, title
 from napsets.studies.draws import KINDS, MODELS, DrawCell, DrawScope, DrawStudy
 from napsets.studies.standings import BASELINE, Overall, Standing, front, front_figure, grouped, make_standings, overall
 from napsets.studies.study import POSITIVE, SHARE, Row, columns
-from napsets.studies.tables import Entry, Table, fold, join_page, mean
-
-#: The command that writes the committed rows and the page.
-COMMAND = "napsets reproduce leaderboard --repetitions 1 --sparing cf-gnn --jobs 2 --page docs/leaderboard.md"
-
-_HOW = """\
-**Procedure.** For each seed the nodes of a graph are split at random: about a tenth trains a model, another tenth
-selects its weights, and training is inductive. Neighbourhoods are those of the graph induced on the other nodes. Some
-of these nodes are labelled at random. Every [method](methods.md) uses these labels only, with its default settings, and
-predicts sets for all other nodes, on which it is evaluated. All methods get the same draws, the same uniform numbers
-and the same models; the model `mlp` does not use the graph.
-
-**Size** is the mean number of labels in a set. Over all graphs it is shown as the ratio to the size of `{baseline}`
-({baseline_title}): the geometric mean, with a 95 % interval from the spread over graphs, which is what to expect on
-another graph of this kind.
-
-**Gap** is the average |coverage − {target:g}| over groups of nodes, minus what chance alone gives with groups of these
-sizes. 0 is perfect, and a value slightly below 0 is chance. The groups are neighbourhoods (two hops, at least 30
-nodes), classes, fifths of the nodes by degree, and fifths by the model's confidence. The table shows the mean of the
-four, or of those that exist. *Under* is the part that is due to coverage below {target:g}.
-
-**The Pareto front** of a graph consists of the methods that cover and for which no other covering method has sets as
-small and coverage as even. It is based on means, so that two methods on it may differ by noise only. A method *does not
-cover* if its mean coverage is more than three standard errors below {target:g}.
-"""
+from napsets.studies.tables import Entry, Table, distinct, fold, mean, select
 
 _CAPTION = "Set size and unevenness of coverage of each method on each graph, {} of the nodes labelled"
-
-_SOURCES = """\
-Amazon Computers is included in the package; the others are in `benchmarks/data`, whose README names their sources and
-licences (all MIT). Graphs that exist with and without the direction of edges are counted once. In the two wiki graphs
-each node has a number, divided into five classes by its quintiles. Predictions of GraphSAGE-mean and GCN with seed 0
-are in the repository. The constants of the methods that choose automatically, and the priors of the evidence, were
-chosen on these same graphs, so their results are slightly optimistic.
-"""
 
 
 @dataclass(frozen=True)
@@ -67,6 +35,8 @@ class LeaderboardStudy(DrawStudy):
 
     kinds = (LeaderboardCell,)
     options = ("method", "share", "repetitions", "sparing")
+    page = "leaderboard"
+    command = "napsets reproduce leaderboard --repetitions 1 --sparing cf-gnn --jobs 2 --page docs/leaderboard.md"
     cell = LeaderboardCell
     full = DrawScope()
     #: One or two minutes: four graphs of different kinds, two models, one seed.
@@ -80,69 +50,47 @@ class LeaderboardStudy(DrawStudy):
 
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """Return the tables of the page, and a short one for the terminal."""
-        return [
-            table
-            for share, standings in _by_share(rows).items()
-            for table in (
-                *_overall_tables(standings, share),
-                _model_table([row for row in rows if row["share"] == share], share),
-                _kind_table(standings, share),
-                *_graph_tables(standings, share),
-            )
-        ]
+        return [table for share, standings in _by_share(rows).items() for table in _tables(rows, standings, share)]
 
     def figures(self, rows: Sequence[Row]) -> dict[str, Any]:
         """Return the pictures by name, one for each share of labels."""
         return {_name("front", share): front_figure(standings) for share, standings in _by_share(rows).items()}
 
-    def text(self, rows: Sequence[Row]) -> str:
-        """Return the page: the picture and the findings first, the tables behind folds."""
+    def parts(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """Return the picture and the findings, and the tables, each kind behind a fold of its own."""
         by_share = _by_share(rows)
         if not by_share:
-            return f"# Leaderboard\n\nNo results yet. Run\n\n```\n{COMMAND}\n```\n"
+            return {}
         pictures = {share: f"![{_CAPTION.format(percent(share, 0))}]" for share in by_share}
         pictures = {share: f"{text}(figures/{_name('front', share)}.svg)" for share, text in pictures.items()}
-        first = max(by_share)
-        parts = [
-            "# Leaderboard",
-            "<!-- Generated from the rows in results/leaderboard; to change it, run the command below. -->",
-            f"All methods on the same graphs, models and draws of labels, with {percent(first, 0)} of the nodes "
-            "labelled. Each panel is a graph. Sets are smaller to the left, and coverage is more even below.",
-            pictures.pop(first),
-            *(
-                f"With {percent(share, 0)} of the nodes labelled:\n\n- " + "\n- ".join(findings(by_share[share]))
-                for share in sorted(by_share, reverse=True)
-            ),
-            "## How it was measured",
-            _settings(rows),
-            "All numbers are computed from committed rows. This command runs only what is missing:\n\n"
-            f"```\n{COMMAND}\n```",
-            fold(
-                "Procedure, and the meaning of size, gap and Pareto front",
-                _HOW.format(baseline=BASELINE, baseline_title=title(BASELINE), target=1.0 - rows[0]["alpha"]),
-            ),
-            "## Results",
-            *(fold(f"Picture: {percent(share, 0)} labelled", picture) for share, picture in pictures.items()),
-            *self._folds(rows, list(by_share)),
-            "## The graphs",
-            fold("Size, labels and accuracy of the models", _graph_table(rows).markdown()),
-            _SOURCES,
-        ]
-        return join_page(parts)
-
-    def _folds(self, rows: Sequence[Row], shares: Sequence[float]) -> list[str]:
-        """Return the tables of the page, each kind behind a fold of its own."""
         tables = {table.name: table.markdown() for table in self.tables(rows)}
         kinds = {
             "All graphs together": ("overall",),
             "Graph by graph": ("size", "gap", "coverage"),
             "By model and by kind of group": ("models", "kinds"),
         }
-        return [
-            fold(f"{heading}, {percent(share, 0)} labelled", *(tables[_name(kind, share)] for kind in names))
-            for heading, names in kinds.items()
-            for share in shares
-        ]
+        first = max(by_share)
+        return {
+            "labelled": percent(first, 0),
+            "picture": pictures.pop(first),
+            "findings": [
+                f"With {percent(share, 0)} of the nodes labelled:\n\n- " + "\n- ".join(findings(by_share[share]))
+                for share in sorted(by_share, reverse=True)
+            ],
+            "settings": _settings(rows),
+            "baseline": BASELINE,
+            "baseline_title": title(BASELINE),
+            "target": 1.0 - rows[0]["alpha"],
+            "results": [
+                *(fold(f"Picture: {percent(share, 0)} labelled", picture) for share, picture in pictures.items()),
+                *(
+                    fold(f"{heading}, {percent(share, 0)} labelled", *(tables[_name(kind, share)] for kind in names))
+                    for heading, names in kinds.items()
+                    for share in by_share
+                ),
+            ],
+            "graphs": _graph_table(rows).markdown(),
+        }
 
 
 def _by_share(rows: Sequence[Row]) -> dict[float, list[Standing]]:
@@ -152,7 +100,7 @@ def _by_share(rows: Sequence[Row]) -> dict[float, list[Standing]]:
 def findings(standings: Sequence[Standing]) -> list[str]:
     """Return the findings for one share of labels, including where the methods that choose automatically lose."""
     summaries = overall(standings)
-    graphs = len({standing.dataset for standing in standings})
+    graphs = len(distinct(standings, "dataset"))
     able = [summary for summary in summaries if not summary.fails and summary.graphs == graphs]
     sentences = []
     if able:
@@ -188,13 +136,10 @@ def _about(summary: Overall, standings: Sequence[Standing]) -> str:
         f"`{BASELINE}` by {summary.gap_difference.text()}. It is on the Pareto front of {summary.front_text} graphs."
     )
     lost = []
-    for mine in standings:
-        if mine.method == summary.method:
-            here = [
-                other for other in standings if other.dataset == mine.dataset and other.covers and other.beats(mine)
-            ]
-            if here:
-                lost.append(f"{mine.dataset} (`{min(here, key=lambda other: other.size).method}`)")
+    for mine in select(standings, method=summary.method):
+        better = [other for other in select(standings, dataset=mine.dataset, covers=True) if other.beats(mine)]
+        if better:
+            lost.append(f"{mine.dataset} (`{min(better, key=lambda other: other.size).method}`)")
     if lost:
         sentence += f" Another method has sets no larger and coverage no less even on {', '.join(lost)}."
     return sentence
@@ -206,12 +151,8 @@ def _chooses(method: str) -> bool:
 
 def _settings(rows: Sequence[Row]) -> str:
     """Describe what was run, and how long it took."""
-
-    def several(name: str) -> list[Any]:
-        return sorted({row[name] for row in rows})
-
-    datasets, models, seeds, methods = (several(name) for name in ("dataset", "model", "seed", "method"))
-    shares, draws = several("share"), len(several("repetition"))
+    datasets, models, seeds, methods = (distinct(rows, name) for name in ("dataset", "model", "seed", "method"))
+    shares, draws = distinct(rows, "share"), len(distinct(rows, "repetition"))
     seconds = sum(row["seconds"] for row in rows)
     lines = [
         f"{len(methods)} methods on {len(datasets)} graphs × {len(models)} models ({', '.join(models)}) × {len(seeds)} "
@@ -219,7 +160,7 @@ def _settings(rows: Sequence[Row]) -> str:
         f"draw{'s' * (draws != 1)} of labels, alpha {rows[0]['alpha']:g}: {len(rows):,} rows. Calibrating and "
         f"predicting took {seconds / 60:.0f} minutes in total."
     ]
-    counts = {method: sum(row["method"] == method for row in rows) for method in methods}
+    counts = {method: len(select(rows, method=method)) for method in methods}
     fewer = [f"`{method}` ({count:,})" for method, count in counts.items() if count < max(counts.values())]
     if fewer:
         lines.append(
@@ -249,21 +190,26 @@ _OVERALL: dict[str, Any] = {
 _SHORT = ("method", "size ratio (95 %)", "gap (95 %)", "coverage", "full", "on the front of")
 
 
-def _overall_tables(standings: Sequence[Standing], share: float) -> list[Table]:
-    """Return the comparison over all graphs in the width of a terminal, and whole."""
-    summaries, heading = overall(standings), f"{percent(share, 0)} labelled, all models: relative to"
+def _tables(rows: Sequence[Row], standings: Sequence[Standing], share: float) -> list[Table]:
+    """Return the tables of one share: over all graphs (in the width of a terminal, and whole), by model, by graph."""
+    summaries, where = overall(standings), f"{percent(share, 0)} labelled"
     short = {name: _OVERALL[name] for name in _SHORT} | {"size ratio (95 %)": lambda summary: summary.ratio.text(2)}
+    heading = f"{where}, all models: relative to `{BASELINE}`, smallest sets first"
     notes = [
         "Rank: average rank by size among the methods that cover. Seconds: time to calibrate and predict; scores that "
         "several methods share count for the first of them."
     ]
+    digits = {"rank": 1, "worst": 2}
+    kinds: list[list[Entry]] = [[summary.method, *(summary.excess[kind] for kind in KINDS)] for summary in summaries]
     return [
-        Table.of(_name("short", share), f"{heading} {BASELINE}", summaries, short),
-        Table.of(
-            _name("overall", share), f"{heading} `{BASELINE}`, smallest sets first", summaries, _OVERALL,
-            digits={"rank": 1, "worst": 2}, notes=notes, for_screen=False,
+        Table.of(_name("short", share), f"{where}, all models: relative to {BASELINE}", summaries, short),
+        Table.of(_name("overall", share), heading, summaries, _OVERALL, digits=digits, notes=notes, for_screen=False),
+        _model_table(select(rows, share=share), share),
+        Table(
+            _name("kinds", share), f"{where}: excess gap by kind of group, mean over graphs", ["method", *KINDS], kinds
         ),
-    ]  # fmt: skip
+        *_graph_tables(standings, [summary.method for summary in summaries], share),
+    ]
 
 
 def _model_table(rows: Sequence[Row], share: float) -> Table:
@@ -272,40 +218,25 @@ def _model_table(rows: Sequence[Row], share: float) -> Table:
         model: {summary.method: summary for summary in overall(standings)}
         for model, standings in sorted(grouped(make_standings(rows, by_model=True), "model").items())
     }
-    methods = dict.fromkeys(method for summaries in by_model.values() for method in summaries)
     lines: list[list[Entry]] = []
-    for method in methods:
+    for method in dict.fromkeys(method for summaries in by_model.values() for method in summaries):
         here = [summaries.get(method) for summaries in by_model.values()]
         sizes = [None if summary is None else summary.ratio.mean for summary in here]
-        gaps = [None if summary is None else summary.gap.mean for summary in here]
-        lines.append([method, *sizes, *gaps])
+        lines.append([method, *sizes, *(None if summary is None else summary.gap.mean for summary in here)])
     columns = ["method", *(f"{name}, {model}" for name in ("size", "gap") for model in by_model)]
     return Table(_name("models", share), f"{percent(share, 0)} labelled: size ratio and gap by model", columns, lines)
 
 
-def _kind_table(standings: Sequence[Standing], share: float) -> Table:
-    by_method = grouped(standings, "method")
-    rows: list[list[Entry]] = [
-        [summary.method, *(mean(standing.excess[kind] for standing in by_method[summary.method]) for kind in KINDS)]
-        for summary in overall(standings)
-    ]
-    heading = f"{percent(share, 0)} labelled: excess gap by kind of group, mean over graphs"
-    return Table(_name("kinds", share), heading, ["method", *KINDS], rows)
-
-
-def _graph_tables(standings: Sequence[Standing], share: float) -> list[Table]:
+def _graph_tables(standings: Sequence[Standing], methods: Sequence[str], share: float) -> list[Table]:
     """Return size, gap and coverage of each method on each graph; those on the Pareto front are bold."""
     by_graph = {
         graph: {standing.method: standing for standing in here} for graph, here in grouped(standings, "dataset").items()
     }
     fronts = {graph: front(list(here.values())) for graph, here in by_graph.items()}
     shown: dict[str, tuple[str, Callable[[Standing], str]]] = {
-        "size": (
-            "mean size ± standard error over seeds",
-            lambda standing: _pair(standing.size, standing.size_error, 2),
-        ),
-        "gap": ("excess gap ± standard error over seeds", lambda standing: _pair(standing.gap, standing.gap_error, 3)),
-        "coverage": ("coverage", lambda standing: f"{standing.coverage:.3f}"),
+        "size": ("mean size ± standard error over seeds", lambda place: _pair(place.size, place.size_error, 2)),
+        "gap": ("excess gap ± standard error over seeds", lambda place: _pair(place.gap, place.gap_error, 3)),
+        "coverage": ("coverage", lambda place: f"{place.coverage:.3f}"),
     }
 
     def entry(method: str, graph: str, text: Callable[[Standing], str]) -> Entry:
@@ -316,7 +247,7 @@ def _graph_tables(standings: Sequence[Standing], share: float) -> list[Table]:
 
     tables = []
     for name, (heading, text) in shown.items():
-        lines = [[s.method, *(entry(s.method, graph, text) for graph in by_graph)] for s in overall(standings)]
+        lines = [[method, *(entry(method, graph, text) for graph in by_graph)] for method in methods]
         words = f"{percent(share, 0)} labelled: {heading}"
         tables.append(Table(_name(name, share), words, ["method", *by_graph], lines, for_screen=False))
     return tables
@@ -324,18 +255,14 @@ def _graph_tables(standings: Sequence[Standing], share: float) -> list[Table]:
 
 def _graph_table(rows: Sequence[Row]) -> Table:
     """Return a description of each graph, the number of labelled nodes, and the accuracy of each model."""
-    base = [row for row in rows if row["method"] == BASELINE]
-    graphs, shares, models = (sorted({row[name] for row in base}) for name in ("dataset", "share", "model"))
+    base = select(rows, method=BASELINE)
+    graphs, shares, models = (distinct(base, name) for name in ("dataset", "share", "model"))
 
     def average(name: str, **wanted: Any) -> Entry:
-        return mean(row[name] for row in base if all(row[key] == value for key, value in wanted.items()))
+        return mean(row[name] for row in select(base, **wanted))
 
-    columns = [
-        "graph",
-        "description",
-        *(f"labels, {percent(share, 0)}" for share in shares),
-        *(f"accuracy, {m}" for m in models),
-    ]
+    labels = {f"labels, {percent(share, 0)}": share for share in shares}
+    columns = ["graph", "description", *labels, *(f"accuracy, {model}" for model in models)]
     lines: list[list[Entry]] = [
         [
             graph,
@@ -345,9 +272,8 @@ def _graph_table(rows: Sequence[Row]) -> Table:
         ]
         for graph in graphs
     ]
-    digits = {name: 0 for name in columns if name.startswith("labels")}
     heading = "Description, labelled nodes, and accuracy of the models"
-    return Table("leaderboard-graphs", heading, columns, lines, digits, for_screen=False)
+    return Table("leaderboard-graphs", heading, columns, lines, dict.fromkeys(labels, 0), for_screen=False)
 
 
 def _pair(value: float, error: float, digits: int) -> str:

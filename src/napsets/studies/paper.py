@@ -13,14 +13,11 @@ from napsets.studies.coverage import INFERENCES, MODELS, PROTOCOLS, CoverageCell
 from napsets.studies.paper_tables import ablation, ablation_figures, accuracy, claims_table, metric, paragraph, table1
 from napsets.studies.protocols import CUTOFF_HOPS, METHODS, PAPER_DATASETS, SETUPS, setup_of
 from napsets.studies.study import Cell, Row, Study, narrowed
-from napsets.studies.tables import Findings, Page, Table, join_page
+from napsets.studies.tables import Table, distinct, select
 
 if TYPE_CHECKING:
-    from napsets.studies.laboratory import Laboratory, RowStore
+    from napsets.studies.laboratory import RowStore
 
-TARGETS = ("table1", "table2", "table3", "ablation", "sbm", "all")
-#: The command that writes the committed rows, tables, figures and page.
-COMMAND = "napsets reproduce all --output results --page docs/reproduction.md"
 #: What rows of Tables 2 and 3 have in common.
 _SETTINGS = ("preset", "alpha", "repetitions", "evaluated")
 
@@ -83,20 +80,6 @@ QUICK = Scope(
 )
 
 
-def cells_of(target: str, scope: Scope) -> list[Cell]:
-    """Return the cells that a target needs, those of the same model next to each other."""
-    parts: dict[str, Callable[[Scope], Sequence[Cell]]] = {
-        "table1": _dataset_cells,
-        "table2": _table_cells,
-        "table3": _table_cells,
-        "ablation": _ablation_cells,
-        "sbm": lambda scope: scope.blocks.cells(scope.alpha),
-    }
-    wanted = parts if target == "all" else [target]
-    cells = dict.fromkeys(cell for name in wanted for cell in parts[name](scope))
-    return list(cells)
-
-
 def _dataset_cells(scope: Scope) -> list[Cell]:
     return [DatasetCell(dataset, seed) for dataset, seed in product(scope.datasets, scope.seeds)]
 
@@ -136,39 +119,59 @@ class PaperRows(NamedTuple):
     blocks: list[Row]
 
 
-_TABLES: dict[str, Callable[[PaperRows], list[Table]]] = {
-    "table1": lambda rows: [table1(rows.datasets)],
-    "table2": lambda rows: [
-        accuracy(rows.coverage, rows.scope),
-        *(metric(rows.coverage, rows.scope, name) for name in ("coverage", "mean_size", "size_given_coverage")),
-    ],
-    "table3": lambda rows: [
-        *(metric(rows.coverage, rows.scope, name) for name in ("sscv", "pccv")),
-        claims_table(rows.coverage, rows.scope),
-    ],
-    "ablation": lambda rows: [ablation(rows.coverage, rows.scope)],
-    "sbm": lambda rows: block_tables(rows.blocks),
+class Target(NamedTuple):
+    """One of the paper's tables or figures: its cells, and what is made of their rows."""
+
+    cells: Callable[[Scope], Sequence[Cell]]
+    tables: Callable[[PaperRows], list[Table]]
+    sentence: Callable[[PaperRows], str] = lambda rows: ""
+    figures: Callable[[PaperRows], dict[str, Any]] = lambda rows: {}
+
+
+def _compared(rows: PaperRows) -> str:
+    return paragraph(rows.coverage, rows.scope)
+
+
+_TARGETS = {
+    "table1": Target(_dataset_cells, lambda rows: [table1(rows.datasets)]),
+    "table2": Target(
+        _table_cells,
+        lambda rows: [
+            accuracy(rows.coverage, rows.scope),
+            *(metric(rows.coverage, rows.scope, name) for name in ("coverage", "mean_size", "size_given_coverage")),
+        ],
+        _compared,
+    ),
+    "table3": Target(
+        _table_cells,
+        lambda rows: [
+            *(metric(rows.coverage, rows.scope, name) for name in ("sscv", "pccv")),
+            claims_table(rows.coverage, rows.scope),
+        ],
+        _compared,
+    ),
+    "ablation": Target(
+        _ablation_cells,
+        lambda rows: [ablation(rows.coverage, rows.scope)],
+        figures=lambda rows: ablation_figures(rows.coverage, rows.scope),
+    ),
+    "sbm": Target(
+        lambda scope: scope.blocks.cells(scope.alpha),
+        lambda rows: block_tables(rows.blocks),
+        lambda rows: block_paragraph(rows.blocks),
+        lambda rows: block_figures(rows.blocks),
+    ),
 }
+TARGETS = (*_TARGETS, "all")
 
 
-_PROTOCOLS = """\
-The tables show two protocols next to the published numbers.
+def _targets(name: str) -> list[Target]:
+    return [*_TARGETS.values()] if name == "all" else [_TARGETS[name]]
 
-- `strict`, the default: the labels of the evaluation nodes of a repetition are not used to calibrate any method.
-  Calibration uses all other test nodes, and quantiles are exact. If the weight of a neighbourhood is too small, the set
-  contains every label. PCCV calibrates on one half of the eligible nodes, tests on the other, and uses neighbourhoods
-  of 30 nodes or more.
-- `as-published`: the protocol of the paper's released code. NAPS thresholds are computed once from the labels of all
-  other test nodes, so that evaluation nodes calibrate one another, while APS calibrates outside the evaluation nodes.
-  APS uses an interpolated quantile. If the weight is too small, the uncalibrated threshold 1 − alpha is used. The
-  geometric weights are 2^−(k−1) on Amazon and Flickr. PCCV uses the largest 5, 10 or 20 neighbourhoods (Amazon, Flickr,
-  Reddit2). That code also redrew the uniform numbers of the calibration nodes for every threshold; here a node has one
-  in both protocols.
 
-In both, a node is eligible (N^cal) if enough other test nodes are within two hops of it in the test subgraph, counted
-once among all test nodes before any draw. No label is used for this. The uniform numbers u, the draws and the splits
-are the same for all methods and protocols of a seed, so that differences are paired.
-"""
+def cells_of(target: str, scope: Scope) -> list[Cell]:
+    """Return the cells that a target needs, those of the same model next to each other."""
+    return list(dict.fromkeys(cell for part in _targets(target) for cell in part.cells(scope)))
 
 
 _INFERENCES = """\
@@ -183,10 +186,11 @@ class PaperStudy(Study):
     kinds = (DatasetCell, CoverageCell, BlockCell)
     options = ("protocol", "preset", "inference")
     activity = "reproducing"
+    page = "reproduction"
+    command = "napsets reproduce all --output results --page docs/reproduction.md"
 
     def __init__(self, target: str) -> None:
         self.target = target
-        self.parts = list(_TABLES) if target == "all" else [target]
 
     def scope(self, quick: bool, options: Mapping[str, Any]) -> Scope:
         """Return the scope as narrowed or changed by options; names must be known."""
@@ -207,71 +211,46 @@ class PaperStudy(Study):
     def rows(self, store: RowStore, scope: Scope) -> PaperRows:
         """Return the rows that were measured with the settings of the scope, for any seed."""
         first, *others = ([row for row in store.rows("coverage") if scope.holds(row, i)] for i in scope.inferences)
-        grid = (scope.blocks.draws, scope.alpha)
-        blocks = [row for row in store.rows("sbm") if (row["draws"], row["alpha"]) == grid]
+        blocks = select(store.rows("sbm"), draws=scope.blocks.draws, alpha=scope.alpha)
         by_inference = dict(zip(scope.inferences[1:], others, strict=True))
         return PaperRows(scope, store.rows("datasets"), first, by_inference, blocks)
 
-    def tables(self, rows: PaperRows) -> list[Table]:  # noqa: D102
-        return [table for part in self.parts for table in _TABLES[part](rows)]
+    def tables(self, rows: PaperRows) -> list[Table]:
+        """Return the tables of the target that have rows."""
+        return [table for part in _targets(self.target) for table in part.tables(rows) if table.rows]
 
     def figures(self, rows: PaperRows) -> dict[str, Any]:  # noqa: D102
-        figures = ablation_figures(rows.coverage, rows.scope) if "ablation" in self.parts else {}
-        return figures | (block_figures(rows.blocks) if "sbm" in self.parts else {})
+        return {name: chart for part in _targets(self.target) for name, chart in part.figures(rows).items()}
+
+    def page_figures(self, rows: PaperRows) -> dict[str, Any]:
+        """Return all figures, as the page is about all targets."""
+        return PaperStudy("all").figures(rows)
 
     def sentences(self, rows: PaperRows) -> list[str]:
-        """Return sentences about the results."""
-        compared = "table2" in self.parts or "table3" in self.parts
-        sentences = [
-            paragraph(rows.coverage, rows.scope) if compared else "",
-            block_paragraph(rows.blocks) if "sbm" in self.parts else "",
-        ]
-        return [sentence for sentence in sentences if sentence]
+        """Return what the target's rows show, and which nodes are evaluated."""
+        facts = self.facts(rows, {})
+        return [*facts["sentences"], *filter(None, [facts["judged_on"]])]
 
-    def findings(self, laboratory: Laboratory, scope: Scope) -> Findings:  # noqa: D102
-        rows = self.rows(laboratory.store, scope)
-        sentences, evaluated = self.sentences(rows), self._evaluated_on(scope)
-        return Findings(
-            [table for table in self.tables(rows) if table.rows],
-            lambda: self.figures(rows),
-            [*sentences, evaluated] if evaluated else sentences,
-            {"sentences": sentences, "judged_on": evaluated},
-        )
+    def facts(self, rows: PaperRows, skipped: Mapping[str, str]) -> dict[str, Any]:  # noqa: D102
+        sentences = dict.fromkeys(part.sentence(rows) for part in _targets(self.target))
+        return {"sentences": [*filter(None, sentences)], "judged_on": self._evaluated_on(rows.scope)}
 
-    def page(self, store: RowStore, scope: Scope) -> Page:
-        """Return the page about all targets."""
-        return super(PaperStudy, PaperStudy("all")).page(store, scope)
-
-    def text(self, rows: PaperRows) -> str:  # noqa: D102
-        tables = {table.name: table.markdown() for part in _TABLES for table in _TABLES[part](rows)}
-        pictures = [f"![{name}](figures/{name}.svg)" for name in self.figures(rows)]
-        parts = [
-            "# The paper, reproduced",
-            "<!-- Generated from the rows in results/; to change it, run the command below. -->",
-            "All numbers on this page are computed from committed rows. This command runs only what is missing:\n\n"
-            f"```\n{COMMAND}\n```",
-            _settings(rows.coverage, rows.scope),
-            "## Which claims hold",
-            paragraph(rows.coverage, rows.scope),
-            tables["claims"],
-            *(part for inference in rows.others for part in _inference_parts(rows, inference)),
-            "## Protocols",
-            _PROTOCOLS,
-            "## Table 1",
-            tables["table1"],
-            "## Table 2",
-            *(text for name, text in tables.items() if name.startswith("table2")),
-            "## Table 3",
-            *(text for name, text in tables.items() if name.startswith("table3")),
-            "## Ablation",
-            tables["ablation"],
-            *(picture for picture in pictures if "ablation" in picture),
-            "## Block model",
-            block_paragraph(rows.blocks),
-            tables["sbm-summary"],
-            *(picture for picture in pictures if "sbm" in picture),
-        ]
-        return join_page(parts)
+    def parts(self, rows: PaperRows) -> dict[str, Any]:
+        """Return tables, figures and sentences about all targets."""
+        tables = {table.name: table.markdown() for part in _TARGETS.values() for table in part.tables(rows)}
+        pictures = {
+            name: [f"![{figure}](figures/{figure}.svg)" for figure in part.figures(rows)]
+            for name, part in _TARGETS.items()
+        }
+        return {
+            "settings": _settings(rows.coverage, rows.scope),
+            "claims": [_compared(rows), tables["claims"]],
+            "inferences": [part for inference in rows.others for part in _inference_parts(rows, inference)],
+            "table1": tables["table1"],
+            **{n: [text for name, text in tables.items() if name.startswith(n)] for n in ("table2", "table3")},
+            "ablation": [tables["ablation"], *pictures["ablation"]],
+            "sbm": [block_paragraph(rows.blocks), tables["sbm-summary"], *pictures["sbm"]],
+        }
 
     def _evaluated_on(self, scope: Scope) -> str:
         """Describe the evaluated nodes, because the demo evaluates others; empty for targets without sets."""
@@ -299,13 +278,13 @@ def _settings(rows: list[Row], scope: Scope) -> str:
     """Describe what was run, and how long it took."""
     if not rows:
         return ""
-    seeds = sorted({row["seed"] for row in rows})
+    seeds = ", ".join(map(str, distinct(rows, "seed")))
     lines = [
-        f"Training preset `{scope.preset}`, {scope.inferences[0]} inference, seeds {', '.join(map(str, seeds))}; "
+        f"Training preset `{scope.preset}`, {scope.inferences[0]} inference, seeds {seeds}; "
         f"alpha {scope.alpha:g}, {scope.repetitions} repetitions of {scope.evaluated:,} evaluation nodes."
     ]
     for dataset in scope.datasets:
-        ours = [row for row in rows if row["dataset"] == dataset and row["hops"] in (0, scope.hops)]
+        ours = [row for row in select(rows, dataset=dataset) if row["hops"] in (0, scope.hops)]
         if ours:
             trained = {(row["model"], row["seed"]): row["train_seconds"] for row in ours}
             times = ", ".join(
@@ -313,7 +292,7 @@ def _settings(rows: list[Row], scope: Scope) -> str:
                 for model in scope.models
                 if (seconds := [s for (m, _), s in trained.items() if m == model and s is not None])
             )
-            conformal = sum(row["seconds"] for row in ours) / len({row["seed"] for row in ours})
+            conformal = sum(row["seconds"] for row in ours) / len(distinct(ours, "seed"))
             lines.append(
                 f"{SETUPS[dataset].title}: training took {times} per seed; the conformal part of Tables 2 and 3, "
                 f"both protocols and all models, {conformal:.1f} s per seed."

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from napsets.checks.arguments import FloatArray
-from napsets.checks.values import check_count
 from napsets.errors import imported
 from napsets.levels import hits_law
 from napsets.studies.coverage import MODELS
 from napsets.studies.protocols import BASELINE, CORRECTED, METHODS, PAPER_DATASETS, PRINTED_DATASETS, SETUPS, printed
 from napsets.studies.study import Row
-from napsets.studies.tables import Entry, Spread, Table, colours, interval
+from napsets.studies.tables import Entry, Spread, Table, colours, interval, select
 
 if TYPE_CHECKING:
     from napsets.studies.paper import Scope
@@ -39,12 +38,6 @@ _HOW_TO_GET = (
 )
 
 
-def select(rows: Sequence[Row], **wanted: object) -> list[Row]:
-    """Return the rows with these values, in the order of their seeds."""
-    chosen = [row for row in rows if all(row[name] == value for name, value in wanted.items())]
-    return sorted(chosen, key=lambda row: row["seed"])
-
-
 def spread(rows: Sequence[Row], name: str) -> Spread | None:
     """Return mean and spread of a metric over the rows of different seeds; None if there are none."""
     values = [row[name] for row in rows if row[name] is not None]
@@ -60,7 +53,7 @@ def table1(rows: Sequence[Row]) -> Table:
     for name in [*PAPER_DATASETS, *(name for name in SETUPS if name not in PAPER_DATASETS)]:
         ours, theirs, title = select(rows, dataset=name), PRINTED_DATASETS.get(name), SETUPS[name].title
         if ours:
-            first = ours[0]
+            first = min(ours, key=lambda row: row["seed"])
             counts = [int(first[count]) for count in _COUNTS]
             spreads = [spread(ours, "eligible"), first["node_homophily"], spread(ours, "test_homophily")]
             lines.append([title, "here", *counts, *spreads, first["expected_homophily"]])
@@ -147,22 +140,17 @@ _METRICS = {"coverage": "Coverage", "mean_size": "Set size"}
 
 def ablation_figures(rows: Sequence[Row], scope: Scope) -> dict[str, Any]:
     """Return coverage and size by depth of the neighbourhood (the paper's figure), one figure per protocol."""
-    figures = {}
+    alt, figures = imported("altair", "report"), {}
     for protocol in scope.protocols:
-        by_dataset = {
-            name: select(rows, dataset=name, model=scope.ablation_model, protocol=protocol)
-            for name in scope.ablation_datasets
-        }
-        charts = [_ablation_row(ours, scope, protocol) for ours in by_dataset.values() if ours]
+        charts = []
+        for dataset in scope.ablation_datasets:
+            ours = select(rows, dataset=dataset, model=scope.ablation_model, protocol=protocol)
+            if ours:
+                both = alt.hconcat(*(_ablation_panel(ours, scope, metric) for metric in _METRICS))
+                charts.append(both.properties(title=f"{SETUPS[dataset].title}, {protocol}"))
         if charts:
-            alt = imported("altair", "report")
             figures[f"ablation-{protocol}"] = alt.vconcat(*charts).resolve_scale(color="shared")
     return figures
-
-
-def _ablation_row(rows: Sequence[Row], scope: Scope, protocol: str) -> Any:
-    both = imported("altair", "report").hconcat(*(_ablation_panel(rows, scope, metric) for metric in _METRICS))
-    return both.properties(title=f"{SETUPS[rows[0]['dataset']].title}, {protocol}")
 
 
 def _ablation_panel(rows: Sequence[Row], scope: Scope, metric: str) -> Any:
@@ -192,27 +180,11 @@ def _ablation_panel(rows: Sequence[Row], scope: Scope, metric: str) -> Any:
 def median_band(law: FloatArray, repetitions: int, outside: float = 1e-3) -> tuple[float, float]:
     """Return the range of the median coverage of independent repetitions, up to a probability of at most `outside`.
 
-    With an even number of repetitions the median is the mean of the two middle values: it lies above the lower end
-    of the lower one and below the upper end of the upper one.
-
-    Parameters
-    ----------
-    law : array
-        From `napsets.levels.hits_law`.
-    repetitions : int
-        1 gives the band of a single coverage.
-    outside : float
-        Half of it on either side.
-
-    Examples
-    --------
-    >>> low, high = median_band(hits_law(11_000, 0.1, judged=1000), repetitions=100)
-    >>> low < 0.9 < high
-    True
+    `law` is from `napsets.levels.hits_law`. With an even number of repetitions the median is the mean of the two middle
+    values: it lies above the lower end of the lower one and below the upper end of the upper one.
     """
     from scipy.stats import binom
 
-    repetitions = check_count("repetitions", repetitions, minimum=1)
     evaluated = law.size - 1
     # The j-th smallest of r values is at most x exactly if j of them are: a binomial count with chance F(x).
     lower = np.asarray(binom.sf((repetitions + 1) // 2 - 1, repetitions, law))
@@ -231,31 +203,25 @@ def _difference(ours: Spread | None, theirs: float | None) -> float | None:
     return None if ours is None or theirs is None else ours.mean - theirs
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A claim about NAPS compared with APS: `value` is smaller for NAPS."""
+class Claim(NamedTuple):
+    """A claim about NAPS compared with APS: that a metric, or its distance from the target, is smaller for NAPS."""
 
     #: Column heading, and its wording in a sentence.
     name: str
     words: str
     metric: str  #: the metric it is about
-    #: The compared value, as a function of the metric and alpha.
-    value: Callable[[float, float], float] = lambda value, alpha: value
     digits: int = 3  #: digits after the point
 
     def difference(self, ours: float, theirs: float, alpha: float) -> float:
-        """Return the compared value of NAPS less that of APS."""
-        return self.value(ours, alpha) - self.value(theirs, alpha)
+        """Return the compared value of NAPS less that of APS; coverage is to be near 1 − alpha."""
+        if self.metric == "coverage":
+            ours, theirs = abs(ours - (1.0 - alpha)), abs(theirs - (1.0 - alpha))
+        return ours - theirs
 
 
 CLAIMS = (
     Claim("Tighter sets", "smaller sets", "mean_size", digits=2),
-    Claim(
-        "Coverage nearer 1−α",
-        "coverage nearer to 1 − alpha",
-        "coverage",
-        lambda value, alpha: abs(value - (1.0 - alpha)),
-    ),
+    Claim("Coverage nearer 1−α", "coverage nearer to 1 − alpha", "coverage"),
     Claim("Lower SSCV", "a lower SSCV", "sscv"),
     Claim("Lower PCCV", "a lower PCCV", "pccv"),
 )
@@ -344,7 +310,7 @@ def paragraph(rows: Sequence[Row], scope: Scope) -> str:
     verdicts = judge(rows, scope)
     sentences = []
     for dataset in scope.datasets:
-        ours = [verdict for verdict in verdicts if verdict.dataset == dataset]
+        ours = select(verdicts, dataset=dataset)
         if not ours:
             continue
         seeds = max(len(verdict.differences) for verdict in ours)
@@ -353,12 +319,9 @@ def paragraph(rows: Sequence[Row], scope: Scope) -> str:
             f"K = {scope.hops}), NAPS compares with APS as follows."
         )
         for protocol in scope.protocols:
-            clauses = [_clause([v for v in ours if v.protocol == protocol and v.claim is claim]) for claim in CLAIMS]
+            clauses = [_clause(select(ours, protocol=protocol, claim=claim)) for claim in CLAIMS]
             sentences.append(f"Under `{protocol}` it has {'; '.join(clause for clause in clauses if clause)}.")
-        in_print = [
-            _printed_clause([v for v in ours if v.protocol == scope.protocols[0] and v.claim is claim])
-            for claim in CLAIMS
-        ]
+        in_print = [_printed_clause(select(ours, protocol=scope.protocols[0], claim=claim)) for claim in CLAIMS]
         if any(in_print):
             sentences.append(f"In the paper's numbers it has {', '.join(text for text in in_print if text)}.")
     return " ".join(sentences)

@@ -11,6 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,12 +21,10 @@ from napsets.datasets import amazon_predictions
 from napsets.errors import InvalidInputError
 from napsets.files.predictions import NodePredictions
 from napsets.studies.draws import GRAPHS, KINDS, MODELS, DrawCell, DrawScope, DrawStudy
-from napsets.studies.standings import BASELINE, Overall, Standing, grouped, make_standings, overall
+from napsets.studies.standings import BASELINE, Overall, Standing, make_standings, overall
 from napsets.studies.study import DIFFERENCE, POSITIVE, SHARE, Row, columns
-from napsets.studies.tables import Entry, Table, fold, join_page, mean
+from napsets.studies.tables import Entry, Table, distinct, fold, select
 
-#: The command that writes the committed rows and the page.
-COMMAND = "napsets reproduce sets --page docs/sets.md"
 METHODS = (BASELINE, "naps", "naps-exact", "daps", "informed", "auto", "auto-small")
 #: The goals that were set: method, share of labels, what was to be reached, and the most that a ratio was to be.
 _GOALS = (
@@ -33,45 +32,11 @@ _GOALS = (
     ("auto", 0.05, "at least 13 % smaller (arithmetic mean)", "arithmetic", 0.87),
     ("auto", 0.3, "at most 2 % larger on any graph", "worst", 1.02),
     ("auto", 0.05, "at most 2 % larger on any graph", "worst", 1.02),
-    ("auto", 0.3, "at most 0.7 of the excess gaps", "gaps", 0.7),
-    ("auto", 0.05, "at most 0.9 of the excess gaps", "gaps", 0.9),
+    ("auto", 0.3, "at most 0.7 of the excess gaps", "gap_ratio", 0.7),
+    ("auto", 0.05, "at most 0.9 of the excess gaps", "gap_ratio", 0.9),
     ("auto-small", 0.3, "at least 24 % smaller (arithmetic mean)", "arithmetic", 0.76),
     ("auto-small", 0.05, "at least 18 % smaller (arithmetic mean)", "arithmetic", 0.82),
 )
-
-_INTRODUCTION = """\
-# Sets on a dozen graphs
-
-<!-- Generated from the rows in results/sets; to change it, run the command below. -->
-
-This study compares set sizes and evenness of coverage on {graphs} graphs of different kinds, with {models} models per
-graph, at alpha = 0.1. All numbers are computed from committed rows. This command runs only what is missing:
-
-```
-{command}
-```
-"""
-
-_HOW = """\
-**Procedure.** A tenth of the nodes trains a model, another tenth selects its weights, and training is inductive.
-Neighbourhoods are those of the graph induced on the other nodes. In each of {repetitions} repetitions some of these
-nodes, 5 % or 30 %, are labelled at random; every method predicts sets for all others and is evaluated on them. The
-methods have their default settings: `split` (APS, one threshold for all nodes) uses all labels for its threshold,
-`naps` is NAPS as published with 2 hops, and `naps-exact`, `informed`, `auto` and `auto-small` hold out a part of the
-labels for the level. The two wiki graphs are regression data whose target was divided into five classes by its
-quintiles. The few constants of `auto` (the power that probabilities are raised to, the weights of class-wise ranks) and
-of the evidence (its priors, the ridge penalties) were chosen on these same graphs, the latest of them on other draws of
-labels and on the first five of these. The results of `auto`, `auto-small` and `informed` are therefore slightly
-optimistic.
-
-**Excess gaps.** `coverage_gap` is the average |coverage − 0.9| over groups of nodes, minus what chance alone gives with
-groups of these sizes. The groups are neighbourhoods (radius 2, at least 30 nodes; minesweeper has none, citeseer-full
-hardly any), classes, fifths by degree, and fifths by the model's confidence; the tables show the sum of the four. Small
-is good, and a value slightly below zero is chance.
-
-Read sizes together with coverage: `naps` covers far more than 0.9, because nodes with few labelled neighbours get full
-sets.
-"""
 
 _LAW = """\
 With m labels for the level and k = ⌈0.9(m+1)⌉, the number of covered nodes has a beta-binomial distribution, whatever
@@ -110,6 +75,8 @@ class SetsStudy(DrawStudy):
 
     kinds = (SetsCell,)
     options = ("method", "share", "repetitions")
+    page = "sets"
+    command = "napsets reproduce sets --page docs/sets.md"
     cell = SetsCell
     full = DrawScope(models=MODELS[:2], seeds=(0,), repetitions=20, methods=METHODS)
     #: Three small graphs, two repetitions.
@@ -133,84 +100,48 @@ class SetsStudy(DrawStudy):
             *_graph_tables(rows, standings),
         ]
 
-    def text(self, rows: Sequence[Row]) -> str:
-        """Return the page: goals and comparison first, the tables of single models and graphs behind folds."""
-        if not rows:
-            return f"# Sets on a dozen graphs\n\nNo results yet. Run\n\n```\n{COMMAND}\n```\n"
+    def parts(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """Return goals and comparison, and the tables of single models and graphs."""
         standings = make_standings(rows, by_model=True)
-        counts = sorted({standing.draws for standing in standings})
-        settings = {
-            "graphs": len({standing.dataset for standing in standings}),
-            "models": len(_models(standings)),
-            "repetitions": f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}",
-            "command": COMMAND,
-        }
-        goal_table, comparisons = _goal_table(standings), _comparison_tables(standings)
-        everywhere = [wide for wide in comparisons if "all-models" in wide.name] or comparisons
-        by_model = [wide for wide in comparisons if wide not in everywhere]
+        if not standings:
+            return {}
+        counts, comparisons = distinct(standings, "draws"), _comparison_tables(standings)
+        everywhere = [table for table in comparisons if "all-models" in table.name] or comparisons
+        by_model = [table for table in comparisons if table not in everywhere]
         tested = [line for method in ("auto", "auto-small") for line in _test_sentences(rows, method)]
-        parts = [
-            _INTRODUCTION.format(**settings),
-            "## Goals" if goal_table else "",
-            *_markdown(goal_table),
-            "## Compared with split APS",
-            *_markdown(everywhere),
-            fold("The same for each model", *_markdown(by_model)) if by_model else "",
-            "## How it was measured",
-            _HOW.format(**settings),
-            *(["## Tests of coverage", _LAW, "\n".join(tested)] if tested else []),
-            "## Choices of `auto`",
-            fold("The most frequent choices", *_markdown(_choice_table(rows))),
-            "## Graph by graph",
-            fold("Size, gaps and coverage", *_markdown(_graph_tables(rows, standings))),
-        ]
-        return join_page(parts)
+        return {
+            "graphs": len(distinct(standings, "dataset")),
+            "models": len(distinct(standings, "model")),
+            "repetitions": f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}",
+            "goals": _markdown(_goal_table(standings)),
+            "everywhere": _markdown(everywhere),
+            "by_model": fold("The same for each model", *_markdown(by_model)) if by_model else "",
+            "tests": [_LAW, "\n".join(tested)] if tested else "",
+            "choices": _markdown(_choice_table(rows)),
+            "by_graph": _markdown(_graph_tables(rows, standings)),
+        }
 
 
 def _markdown(tables: Iterable[Table]) -> list[str]:
     return [table.markdown() for table in tables]
 
 
-def _models(standings: Iterable[Standing]) -> list[str]:
-    there = {standing.model for standing in standings}
-    return [model for model in MODELS if model in there]
+def _in_order(names: Iterable[str], order: Sequence[str]) -> list[str]:
+    """Return names in this order, and those that it lacks after them."""
+    return sorted(set(names), key=lambda name: (order.index(name) if name in order else len(order), name))
 
 
 def _scopes(standings: Sequence[Standing]) -> dict[str, list[str]]:
     """Return all models together, and each of them."""
-    models = _models(standings)
+    models = _in_order((standing.model for standing in standings), MODELS)
     return ({"all models": models} if len(models) > 1 else {}) | {model: [model] for model in models}
 
 
-def _percent(share: float) -> str:
-    return f"{round(100 * share):02d}"
-
-
-class SplitRatios(NamedTuple):
-    """A method compared with split APS over graphs: ratios of mean sizes, and of mean excess gaps."""
-
-    sizes: Overall
-    gaps: float
-    gaps_by_kind: dict[str, float]
-
-
-def compare_with_split(standings: Iterable[Standing], share: float, models: Sequence[str]) -> dict[str, SplitRatios]:
+def compare_with_split(standings: Iterable[Standing], share: float, models: Sequence[str]) -> dict[str, Overall]:
     """Compare each method with split APS on all graphs and these models."""
-    here = [standing for standing in standings if standing.share == share and standing.model in models]
-    base = {standing.setting: standing for standing in here if standing.method == BASELINE}
+    here = [standing for standing in select(standings, share=share) if standing.model in models]
     summaries = {summary.method: summary for summary in overall(here)}
-    ratios = {}
-    for method, mine in grouped(here, "method").items():
-        theirs = [base[standing.setting] for standing in mine]
-        kinds = {kind: mean(p.excess[kind] for p in mine) / mean(p.excess[kind] for p in theirs) for kind in KINDS}
-        gaps = mean(standing.total for standing in mine) / mean(standing.total for standing in theirs)
-        ratios[method] = SplitRatios(summaries[method], gaps, kinds)
-    return {method: ratios[method] for method in _in_order(ratios)}
-
-
-def _in_order(methods: Iterable[str]) -> list[str]:
-    there = list(methods)
-    return [*(name for name in METHODS if name in there), *sorted(name for name in there if name not in METHODS)]
+    return {method: summaries[method] for method in _in_order(summaries, METHODS)}
 
 
 def _comparison_tables(standings: Sequence[Standing]) -> list[Table]:
@@ -225,20 +156,22 @@ def _comparison_tables(standings: Sequence[Standing]) -> list[Table]:
         "empty": lambda summary: percent(summary.empty_rate),
         "full": lambda summary: percent(summary.full_rate),
     }
-    size_notes = ["Coverage, and the share of empty and of full sets, are means over graphs."]
-    comparisons = []
-    for share in sorted({standing.share for standing in standings}):
-        for name, models in _scopes(standings).items():
-            ratios = compare_with_split(standings, share, models)
-            where, file = f"{percent(share, 0)} labelled, {name}", f"{_percent(share)}-{name.replace(' ', '-')}"
-            summaries = [ratio.sizes for ratio in ratios.values()]
-            title = f"{where}: ratio of mean sizes"
-            comparisons.append(Table.of(f"sets-sizes-{file}", title, summaries, sizes, notes=size_notes))
-            gap_lines: list[list[Entry]] = [[m, r.gaps, *r.gaps_by_kind.values()] for m, r in ratios.items()]
-            title = f"{where}: ratio of the mean sums of excess gaps, and by kind of group"
-            heads = ["method", "all", *KINDS]
-            comparisons.append(Table(f"sets-gaps-{file}", title, heads, gap_lines, dict.fromkeys(heads[1:], 2)))
+    notes = ["Coverage, and the share of empty and of full sets, are means over graphs."]
+    heads, comparisons = ["method", "all", *KINDS], []
+    for share, (name, models) in product(distinct(standings, "share"), _scopes(standings).items()):
+        summaries = compare_with_split(standings, share, models).values()
+        gaps: list[list[Entry]] = [[summary.method, *summary.gap_ratios.values()] for summary in summaries]
+        where, file = f"{percent(share, 0)} labelled, {name}", f"{_percent(share)}-{name.replace(' ', '-')}"
+        title = f"{where}: ratio of the mean sums of excess gaps, and by kind of group"
+        comparisons += [
+            Table.of(f"sets-sizes-{file}", f"{where}: ratio of mean sizes", summaries, sizes, notes=notes),
+            Table(f"sets-gaps-{file}", title, heads, gaps, dict.fromkeys(heads[1:], 2)),
+        ]
     return comparisons
+
+
+def _percent(share: float) -> str:
+    return f"{round(100 * share):02d}"
 
 
 class Goal(NamedTuple):
@@ -259,12 +192,10 @@ def goals(standings: Sequence[Standing], models: Sequence[str]) -> list[Goal]:
     by_share = {share: compare_with_split(standings, share, models) for share in (0.05, 0.3)}
     if not all(method in by_share[share] for method, share, *_ in _GOALS):
         return []
-    reached = []
-    for method, share, words, name, limit in _GOALS:
-        ratios = by_share[share][method]
-        value = ratios.gaps if name == "gaps" else getattr(ratios.sizes, name)
-        reached.append(Goal(f"`{method}`, {percent(share, 0)} labelled: {words}", value, limit))
-    return reached
+    return [
+        Goal(f"`{method}`, {percent(share, 0)} labelled: {words}", getattr(by_share[share][method], name), limit)
+        for method, share, words, name, limit in _GOALS
+    ]
 
 
 def _goal_table(standings: Sequence[Standing]) -> list[Table]:
@@ -283,8 +214,7 @@ def _goal_table(standings: Sequence[Standing]) -> list[Table]:
     return [Table("sets-goals", title, ["goal", "at most", *scopes], lines, {"at most": 2}, notes, for_screen=False)]
 
 
-@dataclass(frozen=True)
-class CoverageTest:
+class CoverageTest(NamedTuple):
     """Mean coverage over repetitions, and its distribution if nodes are labelled at random."""
 
     where: tuple[str, str, float]  #: graph, model, share of labels
@@ -302,9 +232,8 @@ def coverage_tests(rows: Iterable[Row], method: str) -> list[CoverageTest]:
     sum is the convolution of these laws.
     """
     by_place: dict[tuple[str, str, float], list[Row]] = defaultdict(list)
-    for row in rows:
-        if row["method"] == method:
-            by_place[row["dataset"], row["model"], row["share"]].append(row)
+    for row in select(rows, method=method):
+        by_place[row["dataset"], row["model"], row["share"]].append(row)
     return [_coverage_test(where, by_place[where]) for where in sorted(by_place)]
 
 
@@ -343,22 +272,16 @@ def _test_sentences(rows: Sequence[Row], method: str) -> list[str]:
 def _choice_table(rows: Sequence[Row]) -> list[Table]:
     """Return the most frequent choices of `auto` on each graph; nothing without rows."""
     counts: dict[tuple[str, float], Counter[str]] = defaultdict(Counter)
-    for row in rows:
-        if row["method"] == "auto":
-            counts[row["dataset"], row["share"]][row["choice"]] += 1
-    shares = sorted({row["share"] for row in rows})
+    for row in select(rows, method="auto"):
+        counts[row["dataset"], row["share"]][row["choice"]] += 1
+    shares = distinct(rows, "share")
     lines: list[list[Entry]] = [
         [graph, *("; ".join(f"{name} ({times})" for name, times in counts[graph, s].most_common(3)) for s in shares)]
-        for graph in _graphs(row["dataset"] for row in rows)
+        for graph in _in_order((row["dataset"] for row in rows), GRAPHS)
     ]
     title = "The three most frequent choices, over models and repetitions"
     heads = ["graph", *(f"{percent(share, 0)} labelled" for share in shares)]
     return [Table("sets-choices", title, heads, lines, for_screen=False)] if rows else []
-
-
-def _graphs(datasets: Iterable[str]) -> list[str]:
-    names = set(datasets)
-    return [*(name for name in GRAPHS if name in names), *sorted(names - set(GRAPHS))]
 
 
 def _graph_tables(rows: Sequence[Row], standings: Sequence[Standing]) -> list[Table]:
@@ -366,19 +289,18 @@ def _graph_tables(rows: Sequence[Row], standings: Sequence[Standing]) -> list[Ta
     shown = {"size": ("mean-size", "mean size", 2), "total": ("total", "sum of excess gaps", 3)}
     shown |= {"coverage": ("coverage", "coverage", 3)}
     graph_tables, known = [], {(row["dataset"], row["model"], row["share"]): row for row in rows}
-    for share in sorted({standing.share for standing in standings}):
-        for model in _models(standings):
-            here = {(p.dataset, p.method): p for p in standings if (p.share, p.model) == (share, model)}
-            methods = _in_order({method for _, method in here})
-            for name, (file, heading, digits) in shown.items():
-                lines: list[list[Entry]] = []
-                for graph in _graphs(dataset for dataset, _ in here):
-                    row = known[graph, model, share]
-                    numbers = [getattr(here[graph, m], name) if (graph, m) in here else None for m in methods]
-                    lines.append([graph, row["labels"], row["accuracy"], *numbers])
-                title = f"{percent(share, 0)} labelled, {model}: {heading}"
-                heads = ["graph", "labels", "accuracy", *methods]
-                shown_as = dict.fromkeys(methods, digits)
-                file = f"sets-{file}-{_percent(share)}-{model}"
-                graph_tables.append(Table(file, title, heads, lines, shown_as, for_screen=False))
+    places = product(distinct(standings, "share"), _in_order((p.model for p in standings), MODELS))
+    for share, model in places:
+        here = {(p.dataset, p.method): p for p in select(standings, share=share, model=model)}
+        methods = _in_order((method for _, method in here), METHODS)
+        heads = ["graph", "labels", "accuracy", *methods]
+        for name, (file, heading, digits) in shown.items():
+            lines: list[list[Entry]] = []
+            for graph in _in_order((dataset for dataset, _ in here), GRAPHS):
+                row = known[graph, model, share]
+                numbers = [getattr(here[graph, m], name) if (graph, m) in here else None for m in methods]
+                lines.append([graph, row["labels"], row["accuracy"], *numbers])
+            title, shown_as = f"{percent(share, 0)} labelled, {model}: {heading}", dict.fromkeys(methods, digits)
+            file = f"sets-{file}-{_percent(share)}-{model}"
+            graph_tables.append(Table(file, title, heads, lines, shown_as, for_screen=False))
     return graph_tables

@@ -169,6 +169,9 @@ class Overall:
     worst_on: str
     gap: MeanInterval  #: mean over graphs of the excess gap
     gap_difference: MeanInterval  #: mean over graphs of the excess gap less the baseline's
+    #: Means over graphs of the excess gaps, of all kinds together and of each: its own, and the baseline's.
+    excess: Mapping[str, float]
+    base_excess: Mapping[str, float]
     under: float  #: mean excess of under-coverage in groups
     rank: float  #: mean rank by size among the methods that cover, 1 for the smallest; NaN where it never does
     on_front: int  #: graphs on whose front it is
@@ -183,6 +186,16 @@ class Overall:
     def front_text(self) -> str:
         """On how many fronts it is, for people."""
         return f"{self.on_front} of {self.graphs}"
+
+    @property
+    def gap_ratios(self) -> dict[str, float]:
+        """The mean excess gaps over the baseline's, of all kinds together and of each."""
+        return {kind: self.excess[kind] / self.base_excess[kind] for kind in self.excess}
+
+    @property
+    def gap_ratio(self) -> float:
+        """That of all kinds together."""
+        return self.gap_ratios["all"]
 
 
 def overall(standings: Sequence[Standing]) -> list[Overall]:
@@ -205,6 +218,8 @@ def overall(standings: Sequence[Standing]) -> list[Overall]:
                 worst_on=worst.setting,
                 gap=interval(np.array([standing.gap for standing in mine])),
                 gap_difference=interval(np.array([standing.gap - base[standing.setting].gap for standing in mine])),
+                excess=_mean_excess(mine),
+                base_excess=_mean_excess([base[standing.setting] for standing in mine]),
                 rank=mean(ranks[standing.setting][method] for standing in mine if method in ranks[standing.setting]),
                 on_front=sum(method in fronts[standing.setting] for standing in mine),
                 fails=[standing.dataset for standing in mine if not standing.covers],
@@ -212,6 +227,11 @@ def overall(standings: Sequence[Standing]) -> list[Overall]:
             )
         )
     return sorted(summaries, key=lambda summary: summary.ratio.mean)
+
+
+def _mean_excess(standings: Sequence[Standing]) -> dict[str, float]:
+    together = mean(standing.total for standing in standings)
+    return {"all": together} | {kind: mean(standing.excess[kind] for standing in standings) for kind in KINDS}
 
 
 def grouped(standings: Iterable[Standing], name: str) -> dict[Any, list[Standing]]:
@@ -244,15 +264,7 @@ def _panel(here: Sequence[Standing], graph: str) -> Any:
     alt = imported("altair", "report")
     best = front(here)
     on_front = {standing.method for standing in best}
-    points = [
-        {
-            "method": title(standing.method),
-            "size": standing.size,
-            "gap": standing.gap,
-            "place": _place(standing, on_front),
-        }
-        for standing in here
-    ]
+    points = [{"method": title(p.method), "size": p.size, "gap": p.gap, "place": _place(p, on_front)} for p in here]
     # Logarithmic, because the sets of NAPS as published may be several times as large as the others.
     wide, high = alt.Scale(type="log", nice=False, padding=12), alt.Scale(zero=False, padding=12)
     x = alt.X("size:Q", title="mean size", scale=wide, axis=alt.Axis(tickCount=5, format="~g"))

@@ -20,7 +20,7 @@ from napsets.checks.values import check_alpha, choose
 from napsets.datasets import NodeDataset
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.predictions import NodePredictions
-from napsets.studies.tables import Findings, Page, Table
+from napsets.studies.tables import Table, fill_page, page_form
 
 if TYPE_CHECKING:
     from napsets.studies.laboratory import Laboratory, RowStore
@@ -219,6 +219,8 @@ class Study(ABC):
     kinds: ClassVar[tuple[type[Cell], ...]]  #: the kinds of cells it is made of
     #: The options of the command that it takes in addition to those that all studies take.
     options: ClassVar[tuple[str, ...]]
+    page: ClassVar[str]  #: the name of its page of the documentation
+    command: ClassVar[str]  #: what writes the committed rows and the page
 
     @abstractmethod
     def scope(self, quick: bool, options: Mapping[str, Any]) -> Any:
@@ -237,22 +239,32 @@ class Study(ABC):
         """Return the tables, those of the page among them."""
 
     @abstractmethod
-    def text(self, rows: Any) -> str:
-        """Return the page of the documentation in Markdown."""
+    def parts(self, rows: Any) -> dict[str, Any]:
+        """Return what is filled into the page; nothing where the rows do not suffice for one."""
 
     def figures(self, rows: Any) -> dict[str, Any]:
         """Return the figures by name."""
         return {}
 
-    def findings(self, laboratory: Laboratory, scope: Any) -> Findings:
-        """Return what the rows say."""
-        rows = self.rows(laboratory.store, scope)
-        return Findings(self.tables(rows), lambda: self.figures(rows), facts={"rows": len(rows)})
+    def text(self, rows: Any) -> str:
+        """Return the page of the documentation in Markdown."""
+        parts = self.parts(rows)
+        if parts:
+            return fill_page(self.page, command=self.command, **parts)
+        heading, *_ = page_form(self.page).splitlines()
+        return f"{heading}\n\nNo results yet. Run\n\n```\n{self.command}\n```\n"
 
-    def page(self, store: RowStore, scope: Any) -> Page:
-        """Return the page of the documentation that is made from the rows."""
-        rows = self.rows(store, scope)
-        return Page(self.text(rows), self.figures(rows))
+    def page_figures(self, rows: Any) -> dict[str, Any]:
+        """Return the figures of the page."""
+        return self.figures(rows)
+
+    def sentences(self, rows: Any) -> list[str]:
+        """Return what stands below the tables on a screen."""
+        return []
+
+    def facts(self, rows: Any, skipped: Mapping[str, str]) -> dict[str, Any]:
+        """Return what the command's JSON output has in addition to the tables."""
+        return {"rows": len(rows)}
 
     def left_out(self, scope: Any, root: str | os.PathLike[str]) -> list[str]:
         """Return the datasets that are left out because their files are not there, which users should know."""

@@ -6,16 +6,17 @@ import csv
 import io
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from napsets.checks.arguments import FloatArray
-from napsets.checks.values import choose
 from napsets.errors import imported
 from napsets.files.paths import replacing
 
@@ -67,6 +68,7 @@ def interval(values: FloatArray) -> MeanInterval:
     return MeanInterval(mean, mean - reach, mean + reach)
 
 
+Item = TypeVar("Item")
 Entry = str | int | float | Spread | None
 #: What a column shows of an item: an attribute or a key, or a function of it.
 Column = str | Callable[[Any], Entry]
@@ -110,9 +112,8 @@ class Table:
 
     def markdown(self) -> str:
         """Return the table in GitHub's Markdown."""
-        heads = [_escape_markdown(head) for head in self.columns]
-        rule = ["---" if self._is_text(i) else "---:" for i in range(len(heads))]
-        lines = [heads, rule, *([_escape_markdown(cell) for cell in row] for row in self.text_rows())]
+        rule = ["---" if self._is_text(i) else "---:" for i in range(len(self.columns))]
+        lines = [[cell.replace("|", "\\|") for cell in line] for line in (self.columns, rule, *self.text_rows())]
         body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         return "\n\n".join([f"**{self.title}**", body, *self.notes]) + "\n"
 
@@ -130,9 +131,9 @@ class Table:
     def latex(self) -> str:
         """Return a LaTeX table that needs the package booktabs."""
         form = "".join("l" if self._is_text(i) else "r" for i in range(len(self.columns)))
-        lines = [" & ".join(_escape_latex(cell) for cell in row) + r" \\" for row in self.text_rows()]
-        head = " & ".join(_escape_latex(column) for column in self.columns) + r" \\"
-        caption = _escape_latex(" ".join([f"{self.title}.", *self.notes]).replace("..", "."))
+        texts = (self.columns, *self.text_rows())
+        head, *lines = (" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in texts)
+        caption = " ".join([f"{self.title}.", *self.notes]).replace("..", ".").translate(_LATEX)
         before = [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", rf"\label{{tab:{self.name}}}"]
         before += [rf"\begin{{tabular}}{{{form}}}", r"\toprule", head, r"\midrule"]
         return "\n".join([*before, *lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
@@ -153,11 +154,20 @@ class Table:
         return any(isinstance(row[column], str) for row in self.rows)
 
 
-def _entry(item: Any, column: Column) -> Entry:
+def _entry(item: Any, column: Column) -> Any:
     if callable(column):
         return column(item)
-    entry: Entry = item[column] if isinstance(item, Mapping) else getattr(item, column)
-    return entry
+    return item[column] if isinstance(item, Mapping) else getattr(item, column)
+
+
+def select(items: Iterable[Item], **wanted: object) -> list[Item]:
+    """Return the items (rows, or summaries of rows) that have these values."""
+    return [item for item in items if all(_entry(item, name) == value for name, value in wanted.items())]
+
+
+def distinct(items: Iterable[Any], name: str) -> list[Any]:
+    """Return the different values that items have in a column, in their order."""
+    return sorted({_entry(item, name) for item in items})
 
 
 def _parts(entry: Entry, two: bool) -> list[str | int | float]:
@@ -165,59 +175,20 @@ def _parts(entry: Entry, two: bool) -> list[str | int | float]:
     return ["" if value is None or value != value else value for value in values]
 
 
-def _escape_markdown(text: str) -> str:
-    return text.replace("|", "\\|")
+_LATEX = str.maketrans(
+    {character: rf"\{character}" for character in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
+    | {"±": r"$\pm$", "Δ": r"$\Delta$", "−": r"$-$", "|": r"$|$", "≤": r"$\leq$", "α": r"$\alpha$"}
+)
 
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    **{character: rf"\{character}" for character in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "Δ": r"$\Delta$",
-    "−": r"$-$",
-    "–": "--",
-    "|": r"$|$",
-    "≤": r"$\leq$",
-    "α": r"$\alpha$",
-}
-
-
-def _escape_latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What the rows of a study say."""
-
-    tables: list[Table]  #: those without rows are left out
-    figures: Callable[[], dict[str, Any]]  #: draws the figures, by name; they need an extra that tables do not need
-    sentences: Sequence[str] = ()  #: what stands below the tables on a screen
-    #: What the command's JSON output has in addition to the tables.
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Page:
-    """A page of the documentation: its Markdown, and its figures by name, which it expects in ``figures``."""
-
-    text: str
-    figures: dict[str, Any]
-
-
-def write_tables(tables: Iterable[Table], folder: str | os.PathLike[str], formats: Iterable[str]) -> list[Path]:
-    """Write each table in each of the formats; return the files."""
-    files = []
-    for name in formats:
-        suffix = choose("format", name, FORMATS)
-        for table in tables:
-            target = Path(folder) / f"{table.name}{suffix}"
-            with replacing(target) as draft:
-                draft.write_text(getattr(table, name)(), encoding="utf-8")
-            files.append(target)
-    return files
+def write_tables(tables: Iterable[Table], folder: str | os.PathLike[str]) -> list[Path]:
+    """Write each table in each of the forms that are files; return the files."""
+    return [
+        _write(Path(folder) / f"{table.name}{suffix}", getattr(table, name)().encode())
+        for name, suffix in FORMATS.items()
+        for table in tables
+    ]
 
 
 def write_figures(
@@ -231,30 +202,37 @@ def write_figures(
         for suffix in suffixes:
             svg = suffix == ".svg"
             content = vl_convert.vegalite_to_svg(spec).encode() if svg else vl_convert.vegalite_to_png(spec, scale=2)
-            target = Path(folder) / f"{name}{suffix}"
-            with replacing(target) as draft:
-                draft.write_bytes(content)
-            files.append(target)
+            files.append(_write(Path(folder) / f"{name}{suffix}", content))
     return files
 
 
-def write_page(path: str | os.PathLike[str], page: Page) -> Path:
+def write_page(path: str | os.PathLike[str], text: str, figures: dict[str, Any]) -> Path:
     """Write a page in Markdown, and its figures into ``figures`` beside it."""
-    target = Path(path)
-    write_figures(page.figures, target.parent / "figures", [".svg"])
+    write_figures(figures, Path(path).parent / "figures", [".svg"])
+    return _write(Path(path), text.encode())
+
+
+def _write(target: Path, content: bytes) -> Path:
     with replacing(target) as draft:
-        draft.write_text(page.text, encoding="utf-8")
+        draft.write_bytes(content)
     return target
 
 
-def join_page(parts: Iterable[str]) -> str:
-    """Put the parts of a page together, without those that are empty."""
-    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+def page_form(name: str) -> str:
+    """Return a page of the documentation as it is written before its parts are filled in."""
+    return files("napsets.studies").joinpath(f"pages/{name}.md").read_text(encoding="utf-8")
+
+
+def fill_page(name: str, **parts: object) -> str:
+    """Return a page with its parts, some of which are several paragraphs; sections without a text are left out."""
+    whole = {part: "\n\n".join(text) if isinstance(text, list) else text for part, text in parts.items()}
+    text = re.sub(r"\n{3,}", "\n\n", page_form(name).format(**whole))
+    return re.sub(r"^## .*\n\n(?=## )", "", text.strip() + "\n", flags=re.MULTILINE)
 
 
 def fold(summary: str, *parts: str) -> str:
     """Return parts of a page behind a summary that opens at a click, on GitHub and in the documentation."""
-    return f'<details markdown="1">\n<summary>{summary}</summary>\n\n{join_page(parts)}\n</details>'
+    return "\n\n".join([f'<details markdown="1">\n<summary>{summary}</summary>', *parts, "</details>"])
 
 
 def mean(values: Iterable[float]) -> float:
