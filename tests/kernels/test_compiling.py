@@ -34,7 +34,7 @@ def predict(nodes, frozen=False):
     for array in (edges, p, labels, known, asked):
         array.flags.writeable = not frozen
     predictor = ns.NAPS().calibrate(ns.Graph.from_edge_index(edges, nodes), p, labels, known)
-    for array in vars(predictor.calibrated_.scored.reference.index.layout).values():
+    for array in vars(predictor.calibrated_.scored.reference.index).values():
         if isinstance(array, np.ndarray):
             array.flags.writeable = not frozen
     return predictor.predict(asked, 0.5).thresholds.tolist()

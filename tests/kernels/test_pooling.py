@@ -14,7 +14,7 @@ from kernels.test_search import large_world
 from napsets.kernels.endings import ABOVE, AT_LEAST, NOMINAL, Reach, needed_mass
 from napsets.kernels.search import find_thresholds
 from napsets.localisers.base import Cut, Everyone, Reference
-from napsets.localisers.hops import Weighting, weighted_thresholds
+from napsets.localisers.hops import Hops, share_search
 from napsets.quantile import ROUNDING, hop_quantile, local_rank
 from oracles import (
     EVERY_STRATEGY,
@@ -189,13 +189,15 @@ def test_a_level_above_the_rank_of_a_value_contains_it():
 
 @pytest.mark.parametrize("hops", [0, 1, 3])
 def test_the_pooled_size_is_that_of_the_list_of_weights(world, hops):
-    index, _, neighbours, groups = world
+    index, scores, neighbours, groups = world
     nodes = np.arange(0, index.graph.num_nodes, 101)
     weights = np.ones(hops) / np.arange(1, hops + 1)
-    weightings = [Weighting(weights, 10.0), Weighting(weights, 10.0, 30.0), Weighting(weights, 0.0, 2.0)]
-    cuts = [[Cut(0.9)]] * len(weightings)
+    weightings = [Hops(hops, weights, pool, alike) for pool, alike in ((10.0, 0.0), (10.0, 30.0), (0.0, 2.0))]
     groups = np.maximum(groups, 0)
-    results = weighted_thresholds(index, nodes, weightings, cuts, groups=groups)
+    size = index.graph.num_nodes
+    reference = Reference(index.calibration, scores, size, index.graph, np.eye(groups.max() + 1)[groups])
+    locals_ = [weighting.fit(reference) for weighting in weightings]
+    results = share_search(locals_, nodes, [[Cut(0.9)]] * len(locals_))
     for i, node in enumerate(nodes.tolist()):
         others = index.calibration[index.calibration != node]
         distance = hops_from(neighbours, node)

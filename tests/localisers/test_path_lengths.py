@@ -14,7 +14,7 @@ import napsets as ns
 from napsets.advice.inspection import inspect_node
 from napsets.kernels import near as near_kernels
 from napsets.kernels.near import near_distances
-from napsets.localisers import Cut, Hops, PathLengths, Reference, near_radii, share_length_search
+from napsets.localisers import Cut, Hops, PathLengths, Reference, near_radii, share_search
 from napsets.localisers.path_lengths import LENGTH_DECAYS
 from napsets.methods import load, make_method, save
 from napsets.quantile import summed_quantile, summed_rank
@@ -89,7 +89,7 @@ def test_distances_are_those_of_scipy_to_the_bit(road):
     graph, nodes = reference.graph, np.arange(case.num_nodes)
     expected = dijkstra(graph.to_scipy(lengths=True))
     assert same_bits(expected, [path_distances(case.edges, lengths, nodes.size, v, case.directed) for v in nodes])
-    met = near_distances(reference.index.layout, graph.lengths, nodes, how["radius"])
+    met = near_distances(reference.index, graph.lengths, nodes, how["radius"])
     for node, (numbers, distances) in zip(nodes.tolist(), met, strict=True):
         ids = reference.index.nodes[numbers]
         assert (np.diff(numbers) > 0).all()
@@ -173,7 +173,7 @@ def test_threads_little_room_and_sharing_change_no_bit(threads, direction, monke
     alone = [local.thresholds(nodes, cut, threads=1) for local, cut in zip(locals_, cuts, strict=True)]
     monkeypatch.setattr(near_kernels, "_SOURCES", 7)
     monkeypatch.setattr(near_kernels, "_MET", 1)  # room for what calibrates, and no more
-    together = share_length_search(locals_, nodes, cuts, threads=threads)
+    together = share_search(locals_, nodes, cuts, threads=threads)
     for one, other in zip(alone, together, strict=True):
         assert same_bits(one.values, other.values)
         assert np.array_equal(one.support, other.support)

@@ -141,7 +141,7 @@ def test_a_worker_maps_every_large_array_and_copies_none(tmp_path: Path, name: s
         assert getattr(prediction, column).tobytes() == getattr(expected, column).tobytes()
     graph = again.graph
     held = [graph.indptr, graph.indices, again.score.probabilities, again.scored.u, again.scored.reference.nodes]
-    held += [part for part in vars(again.scored.reference.index.layout).values() if isinstance(part, np.ndarray)]
+    held += [part for part in vars(again.scored.reference.index).values() if isinstance(part, np.ndarray)]
     for array in held:
         assert isinstance(_owner(array), np.memmap) or array.nbytes < 4096
         assert not array.flags.writeable

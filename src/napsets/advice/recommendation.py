@@ -32,9 +32,9 @@ from napsets.checks.values import check_alpha, check_count, check_hops, check_pr
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import mean, mean_and_error
 from napsets.graph import Direction, Graph, as_graph
-from napsets.localisers.base import CalibrationIndex, useful_hops
+from napsets.localisers.base import useful_hops
 from napsets.localisers.hops import DECAYS, Sizes, Weighting, hop_weights
-from napsets.localisers.neighbourhoods import neighbourhood_thresholds
+from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
 from napsets.quantile import ROUNDING
 
 #: Largest number of depths that are compared, to keep the table short.

@@ -17,6 +17,7 @@ from napsets.checks.values import check_count, check_hops, in_digits, plain
 from napsets.graph import Graph, check_graph
 from napsets.kernels.layout import FEW_HOPS
 from napsets.localisers import Everyone, HopsLocal, PathLengthsLocal, Reference, WeighedLocal
+from napsets.localisers.base import graph_of
 from napsets.localisers.weights import WeightsLocal
 from napsets.methods import Calibrated
 from napsets.quantile import required_mass
@@ -342,7 +343,7 @@ def _by_hop(reference: Reference, node: int, weights: FloatArray, threshold: flo
     """Return the parts of an inspection that come from walking around the node."""
     index = reference.index
     rows, rings = [], [np.empty(0, dtype=np.int64)]
-    for hop, ring in enumerate(rings_around(index.graph, node, weights.size), start=1):
+    for hop, ring in enumerate(rings_around(graph_of(reference), node, weights.size), start=1):
         calibrating = ring[index.numbers[ring] < index.sorted_scores.size]
         scores = index.sorted_scores[index.numbers[calibrating]]
         weight = float(weights[hop - 1])

@@ -81,6 +81,14 @@ class BallsLocal(WeighedLocal):
         size = self.graph.num_nodes
         return np.full(size, -1, dtype=np.int64), np.empty(size, dtype=self.graph.indices.dtype)
 
+    def _run(self, kernel: Any, count: int, fixed: Any, results: Any, threads: int, progress: Any = None) -> None:
+        """Let threads call a kernel on pieces of some nodes, each with room of its own to search with."""
+
+        def work(first: int, last: int) -> None:
+            kernel(first, last, *fixed, *self._room(), *results)
+
+        in_pieces(work, count, threads, progress, piece=_nodes_per_piece(count))
+
     @cached_property
     def radii(self) -> IntArray:
         """The radius of every node's ball; one more than the furthest where it is all nodes."""
@@ -90,12 +98,8 @@ class BallsLocal(WeighedLocal):
         from napsets.kernels.weighed import ball_radii
 
         setting, radii = self.localiser, np.empty(self.graph.num_nodes, dtype=np.int64)
-        least = min(setting.min_size, self.graph.num_nodes + 1)
-
-        def work(first: int, last: int) -> None:
-            ball_radii(first, last, *self._rows, least, setting.furthest, *self._room(), radii)
-
-        in_pieces(work, radii.size, threads, progress, piece=_nodes_per_piece(radii.size))
+        fixed = *self._rows, min(setting.min_size, self.graph.num_nodes + 1), setting.furthest
+        self._run(ball_radii, radii.size, fixed, (radii,), threads, progress)
         radii.flags.writeable = False
         return radii
 
@@ -113,14 +117,9 @@ class BallsLocal(WeighedLocal):
         """One over the size of the ball of each reference node, by number."""
         from napsets.kernels.weighed import ball_sizes
 
-        index = self.reference.index
-        nodes = np.ascontiguousarray(index.nodes[: index.calibration.size])
+        nodes = self.reference.nodes_by_score
         sizes = np.empty(nodes.size, dtype=np.int64)
-
-        def work(first: int, last: int) -> None:
-            ball_sizes(first, last, nodes, self._balls, *self._room(), sizes)
-
-        in_pieces(work, nodes.size, check_threads(None), piece=_nodes_per_piece(nodes.size))
+        self._run(ball_sizes, nodes.size, (nodes, self._balls), (sizes,), check_threads(None))
         return 1.0 / sizes
 
     @cached_property
@@ -136,18 +135,13 @@ class BallsLocal(WeighedLocal):
         hashes, by_hash = (read_only(array) for array in self._hashes)
         sizes, anchors = np.empty((2, nodes.size), dtype=np.int64)
         fixed = (read_only(nodes), self._balls, hashes, by_hash)
-
-        def work(first: int, last: int) -> None:
-            draw_anchors(first, last, *fixed, *self._room(), sizes, anchors)
-
-        in_pieces(work, nodes.size, threads, progress, piece=_nodes_per_piece(nodes.size))
+        self._run(draw_anchors, nodes.size, fixed, (sizes, anchors), threads, progress)
         return anchors, sizes
 
     @cached_property
     def _behind(self) -> FloatArray:
         """Running counts, by number, of the reference nodes whose ball is all nodes."""
-        index = self.reference.index
-        return running(self.radii[index.nodes[: index.calibration.size]] > self.localiser.furthest)
+        return running(self.radii[self.reference.nodes_by_score] > self.localiser.furthest)
 
     def background(self) -> tuple[FloatArray, float]:
         """Return how many reference nodes have all nodes in their ball, and the weight of each."""
@@ -158,8 +152,8 @@ class BallsLocal(WeighedLocal):
         from napsets.kernels.weighed import whose_ball_holds
 
         anchors, sizes = self.draw(np.array([node]), 1)
-        index, listed = self.reference.index, np.empty(self.reference.nodes.size, dtype=np.int64)
-        known = index.calibration.size
+        known = self.reference.nodes.size
+        listed = np.empty(known, dtype=np.int64)
         size = whose_ball_holds(int(anchors[0]), self._balls, self.numbers, known, *self._room(), listed)
         numbers = np.sort(listed[:size])
         return numbers, self._ball_weights[numbers], 1.0 / float(sizes[0])

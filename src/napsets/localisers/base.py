@@ -18,20 +18,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Sealed,
-    check_index,
-    check_scores,
-    frozen,
-    sealed,
-)
+from napsets.checks.arguments import FloatArray, IntArray, Sealed, sealed
 from napsets.checks.values import Registry
 from napsets.errors import InvalidInputError
-from napsets.graph import Direction, Graph, check_graph
+from napsets.graph import Direction, Graph
 from napsets.kernels import endings
 from napsets.kernels.layout import FEW_HOPS, Layout
 from napsets.predictions import NodeThresholds
@@ -65,7 +55,7 @@ class Cut(NamedTuple):
     level: float
     rule: Literal["nominal", "at least", "above"] = "nominal"
 
-    def accepts(self, mass: FloatArray, whole: FloatArray | float) -> BoolArray:
+    def accepts(self, mass: FloatArray | float, whole: FloatArray | float) -> Any:
         """Whether a mass is enough of the whole."""
         if self.rule == "nominal":
             return mass >= self.level * whole * (1.0 - ROUNDING)
@@ -112,50 +102,6 @@ class LocalThresholds:
         return self.support[row], self.effective_size[row]
 
 
-class CalibrationIndex:
-    """A graph whose calibration nodes are numbered in ascending order of their scores.
-
-    Building it costs a sort of the scores; it serves any number of nodes, decays, alphas and splits.
-
-    Parameters
-    ----------
-    graph, scores, calibration
-        As in `hop_thresholds`.
-    """
-
-    def __init__(self, graph: Graph, scores: ArrayLike, calibration: ArrayLike) -> None:
-        self.graph = graph = check_graph(graph)
-        self.calibration = frozen(check_index("calibration", calibration, graph.num_nodes, unique=True))
-        if self.calibration.size == 0:
-            raise InvalidInputError("`calibration` must hold at least one node; it is empty")
-        values = check_scores("scores", scores, size=self.calibration.size)
-        #: The same for kernels.
-        self.layout = Layout(graph, self.calibration, values)
-
-    @classmethod
-    def unchecked(cls, graph: Graph, scores: FloatArray, calibration: IntArray) -> CalibrationIndex:
-        """Make one of arguments that were checked."""
-        index = cls.__new__(cls)
-        index.graph, index.calibration = graph, calibration
-        index.layout = Layout(graph, calibration, scores)
-        return index
-
-    @property
-    def sorted_scores(self) -> FloatArray:
-        """The scores in ascending order."""
-        return self.layout.sorted_scores
-
-    @property
-    def nodes(self) -> IntArray:
-        """``nodes[number]`` is a node: calibration nodes first, by score."""
-        return self.layout.nodes
-
-    @property
-    def numbers(self) -> npt.NDArray[Any]:
-        """``numbers[node]`` is the number of a node."""
-        return self.layout.numbers
-
-
 @dataclass(frozen=True, eq=False)
 class Reference(Sealed):
     """Labelled nodes and their scores at their labels, from which thresholds are computed; its arrays become read-only.
@@ -190,9 +136,9 @@ class Reference(Sealed):
         return node_uniforms(np.arange(self.num_nodes)) if self.u is None else self.u
 
     @cached_property
-    def index(self) -> CalibrationIndex:
+    def index(self) -> Layout:
         """The graph with its reference nodes numbered by score, made once for all localisers."""
-        return CalibrationIndex.unchecked(graph_of(self), self.scores, self.nodes)
+        return Layout(graph_of(self), self.nodes, self.scores)
 
     @cached_property
     def _along(self) -> dict[Direction, Reference]:
@@ -378,8 +324,6 @@ def needed_count(size: int, cut: Cut) -> int:
     if cut.rule == "nominal":
         return int(np.ceil(cut.level * (1.0 + float(size)) * (1.0 - ROUNDING)))
     count = max(0, int(np.floor(cut.level * (1.0 + size))) - 1)  # a little low: the division decides
-    while count <= size and not (
-        count / (1.0 + size) >= cut.level if cut.rule == "at least" else count / (1.0 + size) > cut.level
-    ):
+    while count <= size and not cut.accepts(count, 1.0 + size):
         count += 1
     return count

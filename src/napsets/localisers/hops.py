@@ -9,6 +9,7 @@ To add a decay, add a function of k to `DECAYS`; nothing else needs to change.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -20,12 +21,11 @@ from napsets.checks.values import check_hops, check_number, check_threads, choos
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, check_direction
 from napsets.kernels.endings import Reach
-from napsets.kernels.layout import FEW_HOPS
+from napsets.kernels.layout import FEW_HOPS, Layout
 from napsets.kernels.search import count_below, find_thresholds
 from napsets.localisers.base import (
     LOCALISERS,
     RULES,
-    CalibrationIndex,
     Cut,
     LocalThresholds,
     Reference,
@@ -169,17 +169,22 @@ class Hops:
 
 
 @dataclass(frozen=True, eq=False)
-class HopsLocal:
-    """Hops around known reference nodes, whose graph is that along the localiser's direction."""
+class AroundLocal(ABC):
+    """Neighbourhoods of known reference nodes, pooled; the graph is that along the localiser's direction."""
 
-    localiser: Hops
+    localiser: Any
     reference: Reference
 
-    def weighting(self, nodes: IntArray) -> Weighting:
-        """Return the weights of the hops at which `nodes` may have neighbours, and of the pools."""
-        setting, index = self.localiser, self.reference.index
-        depth = useful_hops(index.graph, nodes, setting.hops)
-        return Weighting(_weights(setting.decay, setting.hops, depth), setting.pool, setting.alike)
+    @staticmethod
+    @abstractmethod
+    def search(
+        locals_: Sequence[Any], nodes: IntArray, reach: Reach, pooled: Any, **options: Any
+    ) -> tuple[FloatArray, list[tuple[IntArray, FloatArray]]]:
+        """Return thresholds, shape (nodes, locals, levels), and the support and effective size of each local."""
+
+    @abstractmethod
+    def masses(self, nodes: IntArray, position: IntArray, **options: Any) -> tuple[Any, Any, Weighting]:
+        """Return what is near with a number below each position, all that is near, and how both are weighted."""
 
     def thresholds(
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
@@ -191,31 +196,69 @@ class HopsLocal:
         self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
     ) -> FloatArray:
         """Return the share of each node's mass that lies strictly below its score."""
-        weighting, index = self.weighting(nodes), self.reference.index
+        index = self.reference.index
         position = np.searchsorted(index.sorted_scores, scores, side="left")
-        positions = np.stack([position, np.full(nodes.size, index.calibration.size)], axis=1)
-        counts = count_below(
-            index.layout, nodes, positions, weighting.hops.size, threads=check_threads(threads), progress=progress
-        ).astype(np.int64)
+        below, near, weighting = self.masses(nodes, position, threads=check_threads(threads), progress=progress)
         groups = self.reference.predicted if weighting.alike else None
-        pooled = pooled_counts(index, nodes, position, groups)
-        return Counts(counts[:, :, 0], counts[:, :, 1], *pooled).rank(weighting)
+        return Counts(below, near, *pooled_counts(index, nodes, position, groups)).rank(weighting)
 
 
 def share_search(
-    locals_: Sequence[HopsLocal],
+    locals_: Sequence[AroundLocal],
     nodes: IntArray,
     cuts: Sequence[Sequence[Cut]],
     *,
     threads: int | None = None,
     progress: Any = None,
 ) -> list[LocalThresholds]:
-    """Return the thresholds of several weightings of one reference, each at its own cuts, from one search."""
-    reference, weightings = locals_[0].reference, [local.weighting(nodes) for local in locals_]
-    groups = reference.predicted if any(weighting.alike for weighting in weightings) else None
-    return weighted_thresholds(
-        reference.index, nodes, weightings, cuts, groups=groups, threads=threads, progress=progress
+    """Return the thresholds of several locals of one kind and reference, each at its own cuts, from one search."""
+    reference, settings = locals_[0].reference, [local.localiser for local in locals_]
+    groups = reference.predicted if any(setting.alike for setting in settings) else None
+    every = sorted({cut for own in cuts for cut in own})
+    reach = Reach(
+        np.array([cut.level for cut in every]),
+        ROUNDING,
+        np.array([RULES[cut.rule] for cut in every], dtype=np.int8),
+        np.array([setting.pool for setting in settings]),
+        np.array([setting.alike for setting in settings]),
+        groups,
     )
+    pooled, options = pooled_sizes(reference.index, nodes, groups), {"threads": check_threads(threads)}
+    values, sizes = locals_[0].search(locals_, nodes, reach, pooled, progress=progress, **options)
+    return [
+        LocalThresholds(np.ascontiguousarray(values[:, w, [every.index(cut) for cut in own]].T), *size)
+        for w, (own, size) in enumerate(zip(cuts, sizes, strict=True))
+    ]
+
+
+class HopsLocal(AroundLocal):
+    """Hops around known reference nodes."""
+
+    def weighting(self, nodes: IntArray) -> Weighting:
+        """Return the weights of the hops at which `nodes` may have neighbours, and of the pools."""
+        setting = self.localiser
+        depth = useful_hops(graph_of(self.reference), nodes, setting.hops)
+        return Weighting(_weights(setting.decay, setting.hops, depth), setting.pool, setting.alike)
+
+    @staticmethod
+    def search(  # noqa: D102
+        locals_: Sequence[HopsLocal], nodes: IntArray, reach: Reach, pooled: Any, **options: Any
+    ) -> tuple[FloatArray, list[tuple[IntArray, FloatArray]]]:
+        weightings = [local.weighting(nodes) for local in locals_]
+        depth = max(weighting.hops.size for weighting in weightings)
+        rows = np.stack([np.pad(weighting.hops, (0, depth - weighting.hops.size)) for weighting in weightings])
+        check_room(nodes.size, depth)
+        values, counts = find_thresholds(locals_[0].reference.index, nodes, rows, reach, **options)
+        sizes = Sizes(counts, *pooled)
+        return values, [(sizes.support(weighting), sizes.effective_size(weighting)) for weighting in weightings]
+
+    def masses(  # noqa: D102
+        self, nodes: IntArray, position: IntArray, **options: Any
+    ) -> tuple[IntArray, IntArray, Weighting]:
+        weighting, index = self.weighting(nodes), self.reference.index
+        positions = np.stack([position, np.full(nodes.size, index.size)], axis=1)
+        counts = count_below(index, nodes, positions, weighting.hops.size, **options).astype(np.int64)
+        return counts[:, :, 0], counts[:, :, 1], weighting
 
 
 # -- weightings, and what they make of counts --------------------------------------------------------------------------
@@ -228,52 +271,6 @@ class Weighting:
     hops: FloatArray
     pool: float = 0.0
     alike: float = 0.0
-
-
-def weighted_thresholds(
-    index: CalibrationIndex,
-    nodes: IntArray,
-    weightings: Sequence[Weighting],
-    cuts: Sequence[Sequence[Cut]],
-    *,
-    groups: IntArray | None = None,
-    threads: int | None = None,
-    progress: Any = None,
-) -> list[LocalThresholds]:
-    """Return the thresholds of each weighting at its own cuts; `groups` holds the predicted labels, if they matter."""
-    depth = max(weighting.hops.size for weighting in weightings)
-    rows = np.stack([np.pad(weighting.hops, (0, depth - weighting.hops.size)) for weighting in weightings])
-    check_room(nodes.size, rows.shape[1])
-    all_cuts = sorted({cut for own in cuts for cut in own})
-    values, counts = find_thresholds(
-        index.layout,
-        nodes,
-        rows,
-        reach_of(all_cuts, weightings, groups),
-        threads=check_threads(threads),
-        progress=progress,
-    )
-    sizes = Sizes(counts, *pooled_sizes(index, nodes, groups))
-    return [
-        LocalThresholds(
-            np.ascontiguousarray(values[:, w, [all_cuts.index(cut) for cut in cuts[w]]].T),
-            sizes.support(weighting),
-            sizes.effective_size(weighting),
-        )
-        for w, weighting in enumerate(weightings)
-    ]
-
-
-def reach_of(cuts: Sequence[Cut], weightings: Sequence[Any], groups: IntArray | None) -> Reach:
-    """Return cuts, and what weightings give to all nodes and to those of the same group, as searches take them."""
-    return Reach(
-        np.array([cut.level for cut in cuts]),
-        ROUNDING,
-        np.array([RULES[cut.rule] for cut in cuts], dtype=np.int8),
-        np.array([weighting.pool for weighting in weightings]),
-        np.array([weighting.alike for weighting in weightings]),
-        groups,
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,7 +320,7 @@ def _share_of_each(weight: float, counts: IntArray) -> FloatArray:
     return share
 
 
-def pooled_sizes(index: CalibrationIndex, nodes: IntArray, groups: IntArray | None) -> tuple[IntArray, IntArray | None]:
+def pooled_sizes(index: Layout, nodes: IntArray, groups: IntArray | None) -> tuple[IntArray, IntArray | None]:
     """Return how many other reference nodes there are for each node, and how many of them are alike."""
     own = (index.numbers[nodes] < index.calibration.size).astype(np.int64)
     others = index.calibration.size - own
@@ -366,7 +363,7 @@ class Counts:
 
 
 def pooled_counts(
-    index: CalibrationIndex, nodes: IntArray, position: IntArray, groups: IntArray | None
+    index: Layout, nodes: IntArray, position: IntArray, groups: IntArray | None
 ) -> tuple[IntArray, IntArray, IntArray | None, IntArray | None]:
     """Return how many reference nodes, and how many alike, have a number below each node's position, and in total."""
     own = index.numbers[nodes].astype(np.int64)

@@ -12,16 +12,54 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_index
+from napsets.checks.arguments import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_index,
+    check_scores,
+    frozen,
+)
 from napsets.checks.values import check_alpha, check_kind, check_list, check_progress, check_threads, is_several, shown
 from napsets.errors import InvalidInputError
-from napsets.graph import Graph
-from napsets.localisers.base import CalibrationIndex as CalibrationIndex
+from napsets.graph import Graph, check_graph
+from napsets.kernels.layout import Layout
 from napsets.localisers.base import check_room, useful_hops
 from napsets.localisers.hops import DECAYS as DECAYS
 from napsets.localisers.hops import Sizes, Weighting
 from napsets.localisers.hops import hop_weights as hop_weights
 from napsets.quantile import ROUNDING
+
+
+class CalibrationIndex:
+    """A graph whose calibration nodes are numbered in ascending order of their scores.
+
+    Building it costs a sort of the scores; it serves any number of nodes, decays, alphas and splits.
+
+    Parameters
+    ----------
+    graph, scores, calibration
+        As in `hop_thresholds`.
+
+    Attributes
+    ----------
+    sorted_scores : numpy.ndarray
+        The scores in ascending order.
+    nodes, numbers : numpy.ndarray
+        ``nodes[number]`` is a node, and ``numbers[node]`` its number: calibration nodes first, by score.
+    """
+
+    def __init__(self, graph: Graph, scores: ArrayLike, calibration: ArrayLike) -> None:
+        self.graph = graph = check_graph(graph)
+        self.calibration = frozen(check_index("calibration", calibration, graph.num_nodes, unique=True))
+        if self.calibration.size == 0:
+            raise InvalidInputError("`calibration` must hold at least one node; it is empty")
+        values = check_scores("scores", scores, size=self.calibration.size)
+        #: The same for kernels.
+        self.layout = layout = Layout(graph, self.calibration, values)
+        self.sorted_scores, self.nodes, self.numbers = layout.sorted_scores, layout.nodes, layout.numbers
 
 
 @dataclass(frozen=True)

@@ -53,16 +53,12 @@ class PageRank:
     tolerance: float = 1e-4
 
     def __post_init__(self) -> None:
-        for name, largest in (
-            ("restart", 1.0),
-            ("tolerance", 1.0),
-            ("worth", LARGEST_WEIGHT),
-            ("pool", LARGEST_WEIGHT),
-        ):
+        for name in ("restart", "tolerance", "worth", "pool"):
+            largest = 1.0 if name in _LEAST else LARGEST_WEIGHT
             object.__setattr__(self, name, float(check_number(name, getattr(self, name), largest=largest)))
-        for name in ("restart", "tolerance"):
-            if getattr(self, name) < _LEAST[name]:
-                raise InvalidInputError(f"`{name}` must be at least {_LEAST[name]:g}; got {getattr(self, name):g}")
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise InvalidInputError(f"`{name}` must be at least {least:g}; got {getattr(self, name):g}")
 
     def fit(self, reference: Reference) -> PageRankLocal:
         """Return the localiser of these reference nodes."""
@@ -101,9 +97,8 @@ class PageRankLocal(WeighedLocal):
 
         room = self._room()
         push(node, *self._walk(), *room)
-        index, kept = self.reference.index, room[0]
-        kept[node] = 0.0
-        mass = kept[index.nodes[: index.calibration.size]]
+        room[0][node] = 0.0
+        mass = room[0][self.reference.nodes_by_score]
         numbers = np.flatnonzero(mass > 0)
         total = float(mass[numbers].sum())
         return numbers, self.localiser.worth * (mass[numbers] / total) if total else mass[numbers], 1.0

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.checks.values import check_number, check_threads, choose, shown
+from napsets.checks.values import check_number, choose, shown
 from napsets.errors import InvalidInputError, warn
 from napsets.graph import Direction, check_direction
-from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, graph_of
-from napsets.localisers.hops import Counts, Sizes, Weighting, pooled_counts, pooled_sizes, reach_of
+from napsets.kernels.endings import Reach
+from napsets.localisers.base import LOCALISERS, Reference, graph_of
+from napsets.localisers.hops import AroundLocal, Sizes, Weighting
 from napsets.quantile import LARGEST_WEIGHT
 
 #: A name from `LENGTH_DECAYS`, or a function of distances: an array in, as many weights out.
@@ -91,18 +92,19 @@ class PathLengths:
         return PathLengthsLocal(self, reference.along(self.direction))
 
 
-@dataclass(frozen=True, eq=False)
-class PathLengthsLocal:
-    """Path lengths around known reference nodes, whose graph is that along the localiser's direction."""
-
-    localiser: PathLengths
-    reference: Reference
+class PathLengthsLocal(AroundLocal):
+    """Path lengths around known reference nodes."""
 
     @cached_property
     def radius(self) -> float:
         """How far neighbourhoods reach."""
-        radius = self.localiser.radius
+        radius: float | None = self.localiser.radius
         return near_radii(self.reference, [USUAL_COUNT])[0] if radius is None else radius
+
+    @property
+    def _weighting(self) -> Weighting:
+        """What is near has its weight already."""
+        return Weighting(np.ones(1), self.localiser.pool, self.localiser.alike)
 
     def weights(self, distances: FloatArray) -> FloatArray:
         """Return the weights of reference nodes at some distances: 0 beyond the radius."""
@@ -117,77 +119,44 @@ class PathLengthsLocal:
         from napsets.kernels.near import near_distances
 
         index = self.reference.index
-        numbers, distances = near_distances(
-            index.layout, _lengths(self.reference), np.array([node]), self.radius, threads=1
-        )[0]
+        numbers, distances = near_distances(index, _lengths(self.reference), np.array([node]), self.radius, threads=1)[
+            0
+        ]
         return index.nodes[numbers], distances
 
-    def thresholds(
-        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
-    ) -> LocalThresholds:
-        """Return the thresholds of the nodes at each cut, from one search."""
-        return share_length_search([self], nodes, [cuts], threads=threads, progress=progress)[0]
-
-    def ranks(
-        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
-    ) -> FloatArray:
-        """Return the share of each node's mass that lies strictly below its score."""
+    def masses(  # noqa: D102
+        self, nodes: IntArray, position: IntArray, **options: Any
+    ) -> tuple[FloatArray, FloatArray, Weighting]:
         from napsets.kernels.near import near_masses
 
-        index, setting = self.reference.index, self.localiser
-        position = np.searchsorted(index.sorted_scores, scores, side="left")
-        masses = near_masses(
-            index.layout,
-            _lengths(self.reference),
+        near = self.reference.index, _lengths(self.reference), nodes, self.radius
+        masses = near_masses(*near, lambda distances: self.weights(distances)[None], 1, position, **options)
+        return masses[:, :, 0], masses[:, :, 1], self._weighting
+
+    @staticmethod
+    def search(  # noqa: D102
+        locals_: Sequence[PathLengthsLocal], nodes: IntArray, reach: Reach, pooled: Any, **options: Any
+    ) -> tuple[FloatArray, list[tuple[IntArray, FloatArray]]]:
+        from napsets.kernels.near import near_thresholds
+
+        reference = locals_[0].reference
+        near = near_thresholds(
+            reference.index,
+            _lengths(reference),
             nodes,
-            self.radius,
-            lambda distances: self.weights(distances)[None],
-            1,
-            position,
-            threads=check_threads(threads),
-            progress=progress,
+            max(local.radius for local in locals_),
+            lambda distances: np.stack([local.weights(distances) for local in locals_]),
+            reach,
+            rows=len(locals_),
+            **options,
         )
-        alike = self.reference.predicted if setting.alike else None
-        counts = Counts(masses[:, :, 0], masses[:, :, 1], *pooled_counts(index, nodes, position, alike))
-        return counts.rank(Weighting(np.ones(1), setting.pool, setting.alike))
-
-
-def share_length_search(
-    locals_: Sequence[PathLengthsLocal],
-    nodes: IntArray,
-    cuts: Sequence[Sequence[Cut]],
-    *,
-    threads: int | None = None,
-    progress: Any = None,
-) -> list[LocalThresholds]:
-    """Return the thresholds of several weightings of one reference, each at its own cuts, from one search."""
-    from napsets.kernels.near import near_thresholds
-
-    reference, settings = locals_[0].reference, [local.localiser for local in locals_]
-    index, all_cuts = reference.index, sorted({cut for own in cuts for cut in own})
-    groups = reference.predicted if any(setting.alike for setting in settings) else None
-    near = near_thresholds(
-        index.layout,
-        _lengths(reference),
-        nodes,
-        max(local.radius for local in locals_),
-        lambda distances: np.stack([local.weights(distances) for local in locals_]),
-        reach_of(all_cuts, settings, groups),
-        rows=len(settings),
-        threads=check_threads(threads),
-        progress=progress,
-    )
-    others, same = pooled_sizes(index, nodes, groups)
-    results = []
-    for row, setting in enumerate(settings):
-        values = np.ascontiguousarray(near.values[:, row, [all_cuts.index(cut) for cut in cuts[row]]].T)
-        if setting.pool or setting.alike:
-            size = _effective_size(setting, near.masses[:, row], near.squares[:, row], others, same)
-        else:
+        sizes = []
+        for row, local in enumerate(locals_):
             size = near.effective[:, row]
-        sizes = Sizes(near.counts[:, [row]], others, same)
-        results.append(LocalThresholds(values, sizes.support(Weighting(np.ones(1), setting.pool, setting.alike)), size))
-    return results
+            if local.localiser.pool or local.localiser.alike:
+                size = _effective_size(local.localiser, near.masses[:, row], near.squares[:, row], *pooled)
+            sizes.append((Sizes(near.counts[:, [row]], *pooled).support(local._weighting), size))
+        return near.values, sizes
 
 
 def near_radii(reference: Reference, counts: Sequence[int]) -> list[float]:
@@ -201,7 +170,7 @@ def near_radii(reference: Reference, counts: Sequence[int]) -> list[float]:
     sample = reference.nodes
     if sample.size > _SAMPLE:
         sample = sample[np.linspace(0, sample.size - 1, _SAMPLE).astype(np.int64)]
-    met = near_distances(reference.index.layout, _lengths(reference), sample, most=max(counts))
+    met = near_distances(reference.index, _lengths(reference), sample, most=max(counts))
     reached = [np.sort(distances) for _, distances in met if distances.size]
     if not reached:
         return [1.0] * len(counts)
@@ -213,7 +182,7 @@ def near_radii(reference: Reference, counts: Sequence[int]) -> list[float]:
 
 def _lengths(reference: Reference) -> FloatArray:
     """Return the lengths of the edges; where they have none, each is 1 long."""
-    graph = reference.index.graph
+    graph = graph_of(reference)
     return np.ones(graph.num_edges) if graph.lengths is None else graph.lengths
 
 

@@ -7,9 +7,9 @@ predict. Weights are the same up to a factor, so that `NodeWeights` shows them w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,16 +19,15 @@ from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.values import check_threads
 from napsets.graph import Graph
 from napsets.kernels.layout import read_only
-from napsets.kernels.threads import stages
-from napsets.localisers.base import RULES, Cut, LocalThresholds, Reference
+from napsets.kernels.threads import run, stages
+from napsets.localisers.base import RULES, Cut, LocalThresholds, Reference, graph_of
 from napsets.quantile import ROUNDING
 
 if TYPE_CHECKING:
-    from napsets.kernels.threads import Stop
     from napsets.kernels.weighed import Answer, WeighedQuery
 
-#: Nodes handled between two looks at whether to stop, and where they need no search.
-_PIECE, _LARGE_PIECE = 512, 1 << 14
+#: Nodes handled between two looks at whether to stop, where they need no search.
+_LARGE_PIECE = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +50,7 @@ class WeighedLocal(ABC):
     @property
     def graph(self) -> Graph:
         """The graph around the reference nodes."""
-        return self.reference.index.graph
+        return graph_of(self.reference)
 
     @cached_property
     def numbers(self) -> IntArray:
@@ -182,15 +181,10 @@ class ImportanceLocal(WeighedLocal):
         in_pieces(work, nodes.size, threads, progress, piece=_LARGE_PIECE)
 
 
-def in_pieces(work: Any, count: int, threads: int, progress: Any = None, piece: int = _PIECE) -> None:
+def in_pieces(work: Callable[[int, int], None], count: int, threads: int, progress: Any = None, *, piece: int) -> None:
     """Let threads call ``work(first, last)`` on pieces of this many items, each by one of them."""
-    from napsets.kernels.threads import run
-
-    def handle(first: int, last: int, stop: Stop) -> None:
-        work(first, last)
-
     bounds = [(first, min(first + piece, count)) for first in range(0, count, piece)]
-    pieces = ((last - first, partial(handle, first, last)) for first, last in bounds)
+    pieces = ((last - first, lambda _, first=first, last=last: work(first, last)) for first, last in bounds)
     run(pieces, threads=max(1, min(threads, len(bounds))), total=count, progress=progress)
 
 

@@ -15,7 +15,7 @@ its own (`LabelShift`; Podkopaev and Ramdas, UAI 2021). Where nodes were labelle
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -135,8 +135,8 @@ class WeightsLocal:
         place[self.reference.nodes] = np.arange(self.reference.nodes.size)
         return place
 
-    def _weights_of(self, node: int) -> tuple[IntArray, FloatArray]:
-        """Return the places of the reference nodes that weigh something for a node, and how much."""
+    def _weighed(self, node: int) -> NodeWeights:
+        """Return the reference nodes that weigh something for a node, and how much."""
         weights = self.localiser.weights
         if callable(weights):
             values = as_array("weights", weights(node, self.reference.nodes))
@@ -150,16 +150,17 @@ class WeightsLocal:
             row = slice(weights.indptr[node], weights.indptr[node + 1])
             places, values = self._place[weights.indices[row]], weights.data[row]
         kept = (places >= 0) & (values > 0) & (self.reference.nodes[places] != node)
-        return places[kept], values[kept]
+        places, values = places[kept], values[kept]
+        # The heaviest of equal scores first: the order in which nodes are numbered cannot change a bit.
+        order = np.lexsort((-values, self.reference.scores[places]))
+        chosen = places[order]
+        return NodeWeights(self.reference.nodes[chosen], values[order], self.reference.scores[chosen])
 
-    def _masses(self, nodes: IntArray, progress: Any) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:
-        """Yield, for each node, the scores that weigh something, ascending, their weights and the running sums."""
+    def _masses(self, nodes: IntArray, progress: Any) -> Iterator[tuple[int, NodeWeights, FloatArray]]:
+        """Yield, for each node, what weighs something and the running sums of the weights."""
         for row, node in enumerate(nodes.tolist()):
-            places, weights = self._weights_of(node)
-            scores = self.reference.scores[places]
-            # The heaviest of equal scores first: the order in which nodes are numbered cannot change a bit.
-            order = np.lexsort((-weights, scores))
-            yield row, scores[order], weights[order], np.cumsum(weights[order])
+            weighed = self._weighed(node)
+            yield row, weighed, np.cumsum(weighed.weights)
             if progress is not None and ((row + 1) % _REPORTED == 0 or row + 1 == nodes.size):
                 progress(row + 1, nodes.size)
 
@@ -169,13 +170,13 @@ class WeightsLocal:
         """Return the thresholds of the nodes at each cut."""
         values, support = np.empty((len(cuts), nodes.size)), np.zeros(nodes.size, dtype=np.int64)
         size = np.zeros(nodes.size)
-        for row, scores, weights, mass in self._masses(nodes, progress):
-            support[row] = weights.size
-            if weights.size:
-                scaled = weights / weights.max()  # squares of tiny weights would be 0
+        for row, weighed, mass in self._masses(nodes, progress):
+            support[row] = mass.size
+            if mass.size:
+                scaled = weighed.weights / weighed.weights.max()  # squares of tiny weights would be 0
                 size[row] = scaled.sum() ** 2 / (scaled**2).sum()
             for c, cut in enumerate(cuts):
-                values[c, row] = _threshold(scores, mass, self.localiser.own, cut)
+                values[c, row] = _threshold(weighed.scores, mass, self.localiser.own, cut)
         return LocalThresholds(values, support, size)
 
     def ranks(
@@ -183,32 +184,24 @@ class WeightsLocal:
     ) -> FloatArray:
         """Return the share of each node's mass that lies strictly below its score."""
         ranks = np.zeros(nodes.size)
-        for row, known, _, mass in self._masses(nodes, progress):
-            below = int(np.searchsorted(known, scores[row], side="left"))
+        for row, weighed, mass in self._masses(nodes, progress):
+            below = int(np.searchsorted(weighed.scores, scores[row], side="left"))
             if below:
                 ranks[row] = mass[below - 1] / (self.localiser.own + mass[-1])
         return ranks
 
     def weights(self, node: int) -> NodeWeights:
         """Return the weight of each reference node for one node, whose own weight is 1."""
-        places, weights = self._weights_of(node)
-        order = np.lexsort((-weights, self.reference.scores[places]))
-        chosen = places[order]
-        own = self.localiser.own or 1.0
-        return NodeWeights(self.reference.nodes[chosen], weights[order] / own, self.reference.scores[chosen])
+        weighed = self._weighed(node)
+        return replace(weighed, weights=weighed.weights / (self.localiser.own or 1.0))
 
 
 def _threshold(scores: FloatArray, mass: FloatArray, own: float, cut: Cut) -> float:
     """Return the smallest score whose mass the cut accepts; +∞ where none does, −∞ where none is needed."""
-    total = float(mass[-1]) if mass.size else 0.0
-    whole = own + total
-    if whole == 0.0:
-        return float("inf")
-    reached = cut.accepts(np.append(0.0, mass), whole)
-    if not reached[-1]:
-        return float("inf")
-    first = int(reached.argmax())
-    return float(scores[first - 1]) if first else float("-inf")
+    sums = np.append(0.0, mass)
+    whole = own + float(sums[-1])
+    reached = cut.accepts(sums, whole) if whole else np.zeros(1, dtype=bool)
+    return float(np.append(-np.inf, scores)[reached.argmax()]) if reached[-1] else float("inf")
 
 
 def _ratios(values: ArrayLike) -> tuple[float, ...]:

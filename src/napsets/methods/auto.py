@@ -38,7 +38,6 @@ from napsets.localisers import (
     PathLengths,
     Reference,
     near_radii,
-    share_length_search,
     share_search,
 )
 from napsets.methods.calibrated import Calibrated
@@ -252,13 +251,10 @@ class AutoMethod(Calibrates[Calibrated]):
         localisers: list[tuple[str, Localiser]] = []
         taus = [everyone]
         if local:
-            kinds: list[tuple[list[tuple[str, Localiser]], Any]] = [
-                (_by_hops(self.max_hops, alike=scored.bound.num_labels > 0), share_search),
-                (_by_lengths(reference) if self.max_hops else [], share_length_search),
-            ]
-            for kind, share in kinds:
-                locals_ = [localiser.fit(reference) for _, localiser in kind]
-                shared = share(locals_, nodes, [cut] * len(locals_)) if locals_ else []
+            by_hops = _by_hops(self.max_hops, alike=scored.bound.num_labels > 0)
+            for kind in (by_hops, _by_lengths(reference) if self.max_hops else []):
+                locals_: Any = [localiser.fit(reference) for _, localiser in kind]
+                shared = share_search(locals_, nodes, [cut] * len(locals_)) if locals_ else []
                 taus += [thresholds.values[0] for thresholds in shared]
                 localisers += kind
         names = ["one global threshold", *(name for name, _ in localisers)]

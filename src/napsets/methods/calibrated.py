@@ -21,7 +21,7 @@ from napsets.errors import InvalidInputError, warn
 from napsets.graph import Graph
 from napsets.kernels.threads import stages
 from napsets.levels import FittedLevel, Full, few_labels
-from napsets.localisers import HopsLocal, Local, LocalThresholds, PathLengthsLocal, share_length_search, share_search
+from napsets.localisers import AroundLocal, Local, LocalThresholds, share_search
 from napsets.methods.data import Scored
 from napsets.methods.p_values import p_values
 from napsets.methods.predictor import Predicts, Wanted
@@ -261,8 +261,8 @@ def find_thresholds(
     cuts = [method.level.cuts(alphas) for method in calibrated]
     searches: dict[Any, list[int]] = {}
     for i, method in enumerate(calibrated):
-        share = _SHARED.get(type(method.local)) if method.grouped is None and method.full is None else None
-        searches.setdefault(i if share is None else (share, id(method.local.reference)), []).append(i)
+        shared = isinstance(method.local, AroundLocal) and method.grouped is None and method.full is None
+        searches.setdefault((type(method.local), id(method.local.reference)) if shared else i, []).append(i)
     thresholds: dict[int, LocalThresholds] = {}
     reports = stages(progress, [1] * len(searches), nodes.size)
     for (key, places), report in zip(searches.items(), reports, strict=True):
@@ -275,7 +275,7 @@ def find_thresholds(
         else:
             if isinstance(key, tuple):
                 locals_ = [calibrated[i].local for i in places]
-                local = key[0](locals_, nodes, [cuts[i] for i in places], threads=threads, progress=report)
+                local = share_search(locals_, nodes, [cuts[i] for i in places], threads=threads, progress=report)
             else:
                 own = first.local.thresholds(nodes, cuts[key], threads=threads, progress=report)
                 local = [_check_local(first, own, (len(cuts[key]), nodes.size))]
@@ -284,10 +284,6 @@ def find_thresholds(
         if report is not None:
             report(1, 1)
     return [thresholds[i] for i in range(len(calibrated))]
-
-
-#: What finds the thresholds of several locals with one search.
-_SHARED: dict[type, Any] = {HopsLocal: share_search, PathLengthsLocal: share_length_search}
 
 
 def _check_local(calibrated: Any, thresholds: object, shape: tuple[int, int]) -> LocalThresholds:

@@ -24,6 +24,7 @@ from napsets.evaluation.results import Comparison, MethodResult
 from napsets.evaluation.verdict_words import Verdict, is_proven
 from napsets.graph import Graph
 from napsets.localisers import Everyone, HopsLocal
+from napsets.localisers.base import graph_of
 from napsets.methods import methods
 from napsets.report.chart_parts import Row, Table
 from napsets.report.summary import Headline, Vocabulary
@@ -150,7 +151,7 @@ def focus(comparison: Comparison, verdict: Verdict) -> int:
 def walked_graph(comparison: Comparison) -> Graph:
     """Return the graph whose hops the page shows: along the direction of the first method that counts them."""
     locals_ = (result.calibrated.local for result in comparison)
-    return next((local.reference.index.graph for local in locals_ if isinstance(local, HopsLocal)), comparison.graph)
+    return next((graph_of(local.reference) for local in locals_ if isinstance(local, HopsLocal)), comparison.graph)
 
 
 def _kind(result: MethodResult, walked: Graph) -> ThresholdSource:

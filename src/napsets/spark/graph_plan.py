@@ -152,7 +152,7 @@ def _laid_out(part: Any) -> None:
     if isinstance(part, HopsLocal) and part.localiser.hops:
         from napsets.checks.values import check_threads
 
-        layout = part.reference.index.layout
+        layout = part.reference.index
         layout.renumber(check_threads(None))
         if part.localiser.hops > 1:
             _ = layout.hub_rows
