@@ -12,6 +12,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_integers, check_numbers
 from napsets.checks.values import check_alpha, check_count, check_number, check_share
 from napsets.errors import InvalidInputError
+from napsets.evaluation.kinds import same_label_shares
 from napsets.evaluation.metrics import mean
 from napsets.graph import Graph, check_graph
 from napsets.levels import fewest_ranks
@@ -91,10 +92,10 @@ def measure_homophily(graph: Graph, labels: ArrayLike, *, num_classes: int | Non
     >>> homophily.mean, homophily.where_met, homophily.unmet
     (0.5, 0.625, 1)
     """
-    y, shares = _same_label_shares(graph, labels)
+    y, shares = _labels_and_shares(graph, labels)
     known = y >= 0
     # With one label for all, the share is 1 just where there is a labelled neighbour.
-    met = known & (_same_label_shares(graph, np.where(known, 0, -1))[1] > 0)
+    met = known & (_labels_and_shares(graph, np.where(known, 0, -1))[1] > 0)
     most = int(y.max(initial=-1)) + 1
     classes = most if num_classes is None else check_count("num_classes", num_classes)
     if most > classes:
@@ -118,7 +119,7 @@ def node_homophily(graph: Graph, labels: ArrayLike) -> float:
     Isolated nodes count as 0. Nodes whose label is unknown (−1) are left out, as nodes and as neighbours. NaN where no
     label is known.
     """
-    y, shares = _same_label_shares(graph, labels)
+    y, shares = _labels_and_shares(graph, labels)
     return mean(shares[y >= 0])
 
 
@@ -297,17 +298,12 @@ def fewest_labels(alpha: float) -> int:
     return fewest_ranks(check_alpha(alpha))
 
 
-def _same_label_shares(graph: Graph, labels: ArrayLike) -> tuple[IntArray, FloatArray]:
+def _labels_and_shares(graph: Graph, labels: ArrayLike) -> tuple[IntArray, FloatArray]:
     """Return the labels, and the share of each labelled node's labelled neighbours that have its label."""
-    from napsets.kernels.csr import same_label_shares
-    from napsets.kernels.layout import read_only
-
     y = _labels(labels)
     if y.size != check_graph(graph).num_nodes:
         raise InvalidInputError(f"`labels` must have one entry per node, {graph.num_nodes}; got {y.size}")
-    shares = np.empty(y.size)
-    same_label_shares(graph.indptr, graph.indices, read_only(y), shares)
-    return y, shares
+    return y, same_label_shares(graph, y)
 
 
 def _labels(labels: ArrayLike) -> IntArray:

@@ -19,14 +19,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.evaluation.kinds import SETS, Kind, named_fifths
+from napsets.evaluation.kinds import SETS, Kind, by_fifths
 from napsets.graph import Graph
 
 if TYPE_CHECKING:
@@ -85,34 +85,30 @@ class Drift:
 
 def drifts(
     graph: Graph,
-    predicted: npt.NDArray[Any],
+    outputs: npt.NDArray[Any],
     first: IntArray,
     second: IntArray,
     *,
     kind: Kind = SETS,
+    score: Any = None,
     between: tuple[str, str] = ("labelled", "other"),
     class_names: Sequence[str] | None = None,
-    score: Any = None,
-    outputs: npt.NDArray[Any] | None = None,
 ) -> tuple[Drift, ...]:
     """Compare two sets of nodes in degree, in the predictions, and in the model's confidence."""
     if not (first.size and second.size):
         return ()
     first, second = _some(first), _some(second)
     both = np.union1d(first, second)
-
-    def look(what: str, groups: IntArray, names: Sequence[str]) -> Drift:
-        return drift_of(groups[first], groups[second], names, what=what, between=between)
-
-    # One look at a time: each takes some numbers per node.
-    drifts = [
-        look("degree", *named_fifths(graph.degrees, both, _neighbours)),
-        look(*kind.predicted_groups(predicted, both, class_names)),
-    ]
-    for ease in [] if outputs is None else kind.eases(graph, predicted, score, outputs):
-        means = float(ease.values[first].mean()), float(ease.values[second].mean())
-        drift = look(ease.what, *named_fifths(ease.values, both, ease.name))
-        drifts.append(replace(drift, ease=ease.average, means=means))
+    degree = by_fifths("degree", graph.degrees, both, _neighbours)
+    drifts = []
+    # One at a time: each takes some numbers per node.
+    for respect in chain([degree], kind.respects(graph, outputs, score, both, class_names)):
+        groups, values = respect.groups, respect.values
+        drift = drift_of(groups[first], groups[second], respect.names, what=respect.what, between=between)
+        if respect.ease:
+            means = float(values[first].mean()), float(values[second].mean())
+            drift = replace(drift, ease=respect.ease, means=means)
+        drifts.append(drift)
     return tuple(drifts)
 
 
@@ -122,12 +118,11 @@ def drifts_in(comparison: Comparison, class_names: Sequence[str] | None = None) 
     labelled = np.union1d(calibration, judged)
     others = np.setdiff1d(np.flatnonzero(~comparison.known), comparison.training)
     unlabelled = np.setdiff1d(others, labelled, assume_unique=True)
-    look = partial(
-        drifts, comparison.graph, comparison.predicted, kind=comparison.kind, class_names=class_names,
-        score=comparison.settings.score, outputs=comparison.data.outputs,
-    )  # fmt: skip
-    return look(calibration, judged, between=("calibration", "evaluation")) + look(
-        labelled, unlabelled, between=("labelled", "unlabelled")
+    graph, outputs = comparison.graph, comparison.data.outputs
+    options: Any = {"kind": comparison.kind, "score": comparison.settings.score, "class_names": class_names}
+    return (
+        *drifts(graph, outputs, calibration, judged, between=("calibration", "evaluation"), **options),
+        *drifts(graph, outputs, labelled, unlabelled, between=("labelled", "unlabelled"), **options),
     )
 
 

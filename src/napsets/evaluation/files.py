@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import InvalidInputError
-from napsets.evaluation.gaps import describe_weak, weak_groups
+from napsets.evaluation.gaps import find_weak
 from napsets.evaluation.judgement import Judgement, judge_rows
 from napsets.evaluation.kinds import kind_of
 from napsets.evaluation.metrics import (
@@ -146,7 +146,9 @@ def evaluate_file(
     judged, alpha = len(prediction), prediction.alpha
     low, high = chance_band(judged, 1.0 - alpha) if labels is None else coverage_band(labels, alpha, judged)
     metrics |= {"unlabelled": len(labelled.file.prediction) - judged, "alpha": alpha}
-    metrics |= {"coverage_low": low, "coverage_high": high, "weak": _weak(judgement, labels, prediction)}
+    gaps = {what: gap for what, gap in judgement.gaps.items() if what in ("class", "group")}
+    weak = find_weak(gaps, getattr(prediction, "class_names", None), level_labels=labels)[1]
+    metrics |= {"coverage_low": low, "coverage_high": high, "weak": weak}
     metrics |= leaf.more(labelled.file, prediction, own)
     if graph is not None and parts is not None:
         metrics["neighbourhoods"] = len(parts)
@@ -160,18 +162,6 @@ def evaluate_file(
             for name, count, share in zip(gap.groups, gap.sizes, gap.coverage, strict=True)
         ]
     return metrics
-
-
-def _weak(judgement: Judgement, labels: int | None, prediction: Any) -> list[str]:
-    """Say which classes and groups of the user's own are covered too little, by more than chance."""
-    sentences, class_names = [], getattr(prediction, "class_names", None)
-    for what in ("class", "group"):
-        gap = judgement.gaps.get(what)
-        if gap is not None:
-            names = [str(class_names[g]) if what == "class" and class_names else str(g) for g in gap.groups]
-            weak = weak_groups(gap, what, names, level_labels=labels)
-            sentences += [describe_weak(weak, gap.alpha, int(gap.groups.size))] if weak else []
-    return sentences
 
 
 # -- what differs ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ groups (Bonferroni), so that among many classes none is named because of chance.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -283,26 +283,39 @@ def describe_weak(weak: Sequence[WeakGroup], alpha: float, groups: int, *, by_gr
     )
 
 
-def degree_names(count: int) -> list[str]:
-    """Return what groups by degree are called, the fewest neighbours first.
+def find_weak(
+    gaps: Mapping[str, CoverageGap],
+    class_names: Sequence[str] | None,
+    *,
+    level_labels: int | None,
+    truth: IntArray | None = None,
+    by: str | None = None,
+) -> tuple[list[WeakGroup], list[str]]:
+    """Return the weak groups of some groupings, and a sentence per grouping that has any.
 
-    Examples
-    --------
-    >>> degree_names(3)
-    ['nodes with the fewest neighbours', 'group 2 of 3 by degree', 'nodes with the most neighbours']
+    `truth` are the labels that calibrated, where they are known, and `by` says what has thresholds of its own.
     """
-    names = [f"group {k + 1} of {count} by degree" for k in range(count)]
-    if count > 1:
-        names[0], names[-1] = "nodes with the fewest neighbours", "nodes with the most neighbours"
-    return names
+    weak, sentences = [], []
+    for what, gap in gaps.items():
+        labels = None
+        if what == "class" and truth is not None and gap.groups.dtype.kind in "iu":
+            labels = np.bincount(truth, minlength=int(gap.groups.max(initial=-1)) + 1)[gap.groups]
+        names = _names_of_groups(gap, what, class_names)
+        groups = weak_groups(gap, what, names, level_labels=level_labels, labels=labels)
+        if groups:
+            sentences.append(describe_weak(groups, gap.alpha, int(gap.groups.size), by_group=what == by))
+        weak += groups
+    return weak, sentences
 
 
-def names_of_groups(gap: CoverageGap, what: str, class_names: Sequence[str] | None) -> list[str]:
+def _names_of_groups(gap: CoverageGap, what: str, class_names: Sequence[str] | None) -> list[str]:
     """Return what groups are called."""
     if gap.groups.dtype.kind not in "iu":
         return [str(name) for name in gap.groups]
     if what == "degree":
-        return degree_names(int(gap.groups.max(initial=-1)) + 1)[: gap.groups.size]
+        last = int(gap.groups.max(initial=-1))
+        ends = {0: "nodes with the fewest neighbours", last: "nodes with the most neighbours"} if last > 0 else {}
+        return [ends.get(k, f"group {k + 1} of {last + 1} by degree") for k in gap.groups.tolist()]
     if what != "class":
         return [f"{what} {group}" for group in gap.groups]
     return [f"class {y}" if class_names is None else str(class_names[y]) for y in gap.groups]

@@ -25,19 +25,17 @@ from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores import CQR, prediction_type
 
 Strata = list[tuple[int, int]]
-#: Nodes whose neighbours are compared at a time.
-_PIECE = 1 << 18
 
 
 @dataclass(frozen=True)
-class Ease:
-    """Something that says how easy each node is for the model, as far as that is visible without its label."""
+class Respect:
+    """Something in which nodes are compared that is visible without their labels."""
 
-    #: What it is, and what its average is called.
-    what: str
-    average: str
-    values: FloatArray  #: One number per node, larger where the node is easier.
-    name: Callable[[FloatArray], str]  #: Names a group of nodes by their values, as words behind "nodes".
+    what: str  #: What it is.
+    values: npt.NDArray[Any]  #: What it is for each node.
+    groups: IntArray  #: The group of each node.
+    names: Sequence[str]  #: What the groups are called, as words behind "nodes".
+    ease: str = ""  #: What the average value is called, where it is larger for nodes that are easier for the model.
 
 
 class SetKind:
@@ -100,27 +98,27 @@ class SetKind:
         classes: IntArray = outputs.argmax(axis=1)
         return classes
 
-    def predicted_groups(
-        self, predicted: npt.NDArray[Any], nodes: IntArray, class_names: Sequence[str] | None
-    ) -> tuple[str, IntArray, list[str]]:
-        """Return what is predicted, the group of each node by it, and the groups as words that follow "nodes"."""
+    def respects(
+        self, graph: Graph, outputs: npt.NDArray[Any], score: Any, nodes: IntArray, class_names: Sequence[str] | None
+    ) -> Iterator[Respect]:
+        """Yield what some nodes are compared in, besides their degree: the prediction, and how easy each node is."""
+        predicted = self.predicted(score, outputs)
         count = int(predicted[nodes].max()) + 1
         names = [f"class {y}" for y in range(count)] if class_names is None else class_names
-        return "predicted class", predicted, [f"predicted to be {names[y]}" for y in range(count)]
-
-    def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> Iterator[Ease]:
-        """Yield what says how easy each node is: its top probability, the share of neighbours predicted alike."""
-        yield Ease(
+        yield Respect("predicted class", predicted, predicted, [f"predicted to be {names[y]}" for y in range(count)])
+        yield by_fifths(
             "confidence",
-            "the average top probability",
             outputs.max(axis=1).astype(np.float64),
+            nodes,
             lambda some: f"with a top probability of {some.min():.2f} to {some.max():.2f}",
+            ease="the average top probability",
         )
-        yield Ease(
+        yield by_fifths(
             "agreement with neighbours",
-            "the average share of neighbours with the same predicted label",
-            agreement(graph, predicted),
+            same_label_shares(graph, predicted),
+            nodes,
             lambda some: f"that agree with {100 * some.min():.0f} to {100 * some.max():.0f} % of their neighbours",
+            ease="the average share of neighbours with the same predicted label",
         )
 
     def accuracy(self, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) -> tuple[int, float]:
@@ -194,22 +192,23 @@ class IntervalKind:
         centre: FloatArray = base.centre(base.check(outputs))
         return centre
 
-    def predicted_groups(
-        self, predicted: npt.NDArray[Any], nodes: IntArray, class_names: Sequence[str] | None
-    ) -> tuple[str, IntArray, list[str]]:
-        return "prediction", *named_fifths(
-            predicted, nodes, lambda some: f"predicted to have {some.min():.3g} to {some.max():.3g}"
+    def respects(
+        self, graph: Graph, outputs: npt.NDArray[Any], score: Any, nodes: IntArray, class_names: Sequence[str] | None
+    ) -> Iterator[Respect]:
+        predicted = self.predicted(score, outputs)
+        yield by_fifths(
+            "prediction", predicted, nodes, lambda some: f"predicted to have {some.min():.3g} to {some.max():.3g}"
         )
-
-    def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> Iterator[Ease]:
-        """Yield how narrow the model's own interval is, where it gives one: the negated width or spread."""
         base = getattr(score, "base", score)
         last, checked = base.columns[-1], base.check(outputs)
-        if last in ("upper", "spread"):
+        if last in ("upper", "spread"):  # the narrower the model's own interval, the easier
             width = np.abs(checked[:, 1] - checked[:, 0]) if last == "upper" else checked[:, 1]
-            average = "the average width that the model gives"
-            yield Ease(
-                "confidence", average, -width, lambda some: f"with a width of {-some.max():.3g} to {-some.min():.3g}"
+            yield by_fifths(
+                "confidence",
+                -width,
+                nodes,
+                lambda some: f"with a width of {-some.max():.3g} to {-some.min():.3g}",
+                ease="the average width that the model gives",
             )
 
     def accuracy(self, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) -> None:
@@ -278,29 +277,28 @@ def groups_by_width(widths: FloatArray) -> IntArray:
     return by_quantiles(np.ldexp(widths, -np.frexp(largest)[1]).astype(np.float32), FIFTHS)
 
 
-def named_fifths(
-    values: npt.NDArray[Any], nodes: IntArray, name: Callable[[npt.NDArray[Any]], str]
-) -> tuple[IntArray, list[str]]:
-    """Cut nodes into fifths by a value that each has; return the group of every node, and the names of the groups."""
+def by_fifths(
+    what: str, values: npt.NDArray[Any], nodes: IntArray, name: Callable[[npt.NDArray[Any]], str], ease: str = ""
+) -> Respect:
+    """Cut nodes into fifths by a value that each has; `name` says what a group is called, given its values."""
     groups = by_quantiles(values, FIFTHS, nodes)
     own = groups[nodes]
-    return groups, [name(values[nodes[own == g]]) for g in range(int(own.max()) + 1)]
+    names = [name(values[nodes[own == g]]) for g in range(int(own.max()) + 1)]
+    return Respect(what, values, groups, names, ease)
 
 
-def agreement(graph: Graph, predicted: npt.NDArray[Any]) -> FloatArray:
-    """Return which share of each node's neighbours has the same predicted class; 0 without neighbours.
+def same_label_shares(graph: Graph, labels: IntArray) -> FloatArray:
+    """Return the share of each labelled node's labelled neighbours that have its label; 0 without any.
 
     Examples
     --------
     >>> triangle = Graph.from_edge_index([[0, 1, 2], [1, 2, 0]], num_nodes=4)
-    >>> agreement(triangle, np.array([0, 0, 1, 1])).tolist()
+    >>> same_label_shares(triangle, np.array([0, 0, 1, 1])).tolist()
     [0.5, 0.5, 0.0, 0.0]
     """
-    shares = np.zeros(graph.num_nodes, dtype=np.float64)
-    for start in range(0, graph.num_nodes, _PIECE):
-        ends = graph.indptr[start : start + _PIECE + 1]
-        degrees = np.diff(ends)
-        own = np.repeat(np.arange(degrees.size), degrees)
-        alike = predicted[graph.indices[ends[0] : ends[-1]]] == predicted[start + own]
-        shares[start : start + _PIECE] = np.bincount(own[alike], minlength=degrees.size) / np.maximum(degrees, 1)
+    from napsets.kernels import csr
+    from napsets.kernels.layout import read_only
+
+    shares = np.empty(labels.size)
+    csr.same_label_shares(graph.indptr, graph.indices, read_only(labels), shares)
     return shares

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import IntArray
 from napsets.errors import NapsetsWarning
 from napsets.evaluation.drift import Accuracy, Drift, accuracy_on, drifts, drifts_in
-from napsets.evaluation.gaps import CoverageGap, WeakGroup, describe_weak, gap_within, names_of_groups, weak_groups
+from napsets.evaluation.gaps import CoverageGap, find_weak, gap_within
 from napsets.evaluation.judgement import MISS, endless_change, evenness, gaps_of, paired_sizes, size_change
 from napsets.evaluation.kinds import kind_of
 from napsets.evaluation.metrics import mean
@@ -66,15 +66,12 @@ def judge_methods(comparison: Comparison, *, class_names: Sequence[str] | None =
     line clearly more often than the baseline counts as wider.
     """
     over, gaps = gaps_of(comparison)
-    rivals, best = _pick(comparison, gaps)
+    covers = [m for m, result in enumerate(comparison) if not _is_short(result, comparison.alpha)]
+    rivals, best = _pick(comparison, gaps, covers)
     result, baseline, gap, data = comparison.results[best], comparison.baseline, gaps[best], comparison.data
     calibrated, alpha = result.calibrated, comparison.alpha
     miss = MISS / max(rivals, 1)
     other = best > 0
-    count, weak = level_labels(calibrated), _Weak(calibrated, alpha, class_names)
-    for what, by_group in result.gaps.items():
-        if what not in _UNNAMED:
-            weak.look(by_group, what, data.truth[data.calibration], level_labels=count)
     labelled = np.union1d(data.calibration, comparison.nodes)
     size, plain = (mean(sizes) for sizes in paired_sizes(result, baseline))
     return Verdict(
@@ -95,14 +92,15 @@ def judge_methods(comparison: Comparison, *, class_names: Sequence[str] | None =
         chance=gap.chance,
         evenness=evenness(gap, gaps[0], miss) if other else Interval(),
         coverage=result.coverage,
-        band=coverage_band(count, alpha, result.nodes),
+        band=coverage_band(level_labels(calibrated), alpha, result.nodes),
         rivals=rivals,
-        smallest=_smallest(comparison, gaps, best),
+        smallest=_smallest(comparison, gaps, covers, best),
         kept=not other,
         **promise_of(calibrated),
         **_cautions(
-            calibrated, alpha, infinite=result.infinite, nodes=result.nodes, hits=result.hits, weak=weak,
-            looks=drifts_in(comparison, class_names), trained=data.trained,
+            calibrated, alpha, infinite=result.infinite, nodes=result.nodes, hits=result.hits, class_names=class_names,
+            gaps={what: gap for what, gap in result.gaps.items() if what not in _UNNAMED},
+            truth=data.truth[data.calibration], looks=drifts_in(comparison, class_names), trained=data.trained,
             accuracy=accuracy_on(comparison.kind, data.outputs[labelled], comparison.truth[labelled]),
         ),
         **comparison.kind.infinite_shares(
@@ -130,14 +128,19 @@ def foresee(
         others[nodes] = True
         others[labelled] = False
         looks = drifts(
-            calibrated.graph, kind.predicted(score, outputs), labelled, np.flatnonzero(others), kind=kind,
-            between=("labelled", "predicted"), class_names=class_names, score=score, outputs=outputs,
+            calibrated.graph, outputs, labelled, np.flatnonzero(others), kind=kind, score=score,
+            between=("labelled", "predicted"), class_names=class_names,
         )  # fmt: skip
     plain, change = (math.nan, Interval()) if calibrated.grouped is not None else _expectation(calibrated.choice)
     own, truth = level_nodes(calibrated)
-    weak = _Weak(calibrated, alpha, class_names)
+    gaps, some = {}, truth
     if truth.dtype.kind in "iu" and truth.size:
-        weak.look_at_level_labels(own, truth)
+        places = np.unique(np.linspace(0, own.size - 1, min(own.size, _MOST_LABELS)).astype(np.int64))
+        some = truth[places]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NapsetsWarning)  # these nodes calibrated, which is what they are taken for
+            covered = calibrated.predict(own[places], alpha).covers(some)
+        gaps = {"class": gap_within(covered, some, alpha)}
     return Verdict(
         method=method,
         title=title(method, score),
@@ -152,8 +155,8 @@ def foresee(
         grouped=calibrated.grouped is not None,
         **promise_of(calibrated),
         **_cautions(
-            calibrated, alpha, infinite=infinite, nodes=int(nodes.size), weak=weak, looks=looks,
-            accuracy=accuracy_on(kind, outputs[own], truth),
+            calibrated, alpha, infinite=infinite, nodes=int(nodes.size), class_names=class_names, gaps=gaps, truth=some,
+            looks=looks, accuracy=accuracy_on(kind, outputs[own], truth),
         ),
         **kind.infinite_shares(infinite / max(nodes.size, 1)),
     )  # fmt: skip
@@ -175,18 +178,15 @@ def _expectation(choice: Any) -> tuple[float, Interval]:
 # -- which method ------------------------------------------------------------------------------------------------------
 
 
-def _pick(comparison: Comparison, gaps: Sequence[CoverageGap]) -> tuple[int, int]:
+def _pick(comparison: Comparison, gaps: Sequence[CoverageGap], covers: Sequence[int]) -> tuple[int, int]:
     """Return among how many rivals the judged labels picked (0 where they did not), and the place of the method."""
-    results = comparison.results
-    covers = [m for m, result in enumerate(results) if not _is_short(result, comparison.alpha)]
+    results, rivals = comparison.results, len(comparison) - 1
     for m in covers:
         if results[m].calibrated.choice is not None and (m == 0 or _is_better(comparison, gaps, m)):
             return 0, m
-    rivals = len(results) - 1
     if covers and 0 not in covers:
         return rivals, min(covers, key=lambda m: results[m].size)
-    miss = MISS / max(rivals, 1)
-    better = {m: _is_better(comparison, gaps, m, miss) for m in covers if m > 0}
+    better = {m: _is_better(comparison, gaps, m, MISS / max(rivals, 1)) for m in covers if m > 0}
     smaller = [m for m, how in better.items() if how == "smaller"]
     if smaller:
         return rivals, min(smaller, key=lambda m: results[m].size)
@@ -196,28 +196,23 @@ def _pick(comparison: Comparison, gaps: Sequence[CoverageGap]) -> tuple[int, int
 
 def _is_better(comparison: Comparison, gaps: Sequence[CoverageGap], m: int, miss: float = MISS) -> str:
     """Return in what a method is clearly better than the baseline, without being clearly worse in the other."""
-    larger, smaller = _sizes(comparison, comparison.results[m], miss)
-    even = evenness(gaps[m], gaps[0], miss)
-    if smaller and not even.above:
-        return "smaller"
-    return "more even" if even.below and not larger else ""
-
-
-def _sizes(comparison: Comparison, result: MethodResult, miss: float = MISS) -> tuple[bool, bool]:
-    """Return whether a method is clearly larger than the baseline, and whether it is clearly smaller."""
+    result, even = comparison.results[m], evenness(gaps[m], gaps[0], miss)
     change, endless = size_change(comparison, result, miss), endless_change(comparison, result, miss)
-    return change.above or endless.above, change.below and not endless.above
+    if change.below and not (endless.above or even.above):
+        return "smaller"
+    return "more even" if even.below and not (change.above or endless.above) else ""
 
 
 def _is_short(result: MethodResult, alpha: float) -> bool:
     return falls_short(result.hits, result.nodes, level_labels(result.calibrated), alpha) < _SHORT
 
 
-def _smallest(comparison: Comparison, gaps: Sequence[CoverageGap], best: int) -> Alternative | None:
+def _smallest(
+    comparison: Comparison, gaps: Sequence[CoverageGap], covers: Sequence[int], best: int
+) -> Alternative | None:
     """Return the method of the smallest sets, if they are clearly smaller than those of the method to use."""
-    miss = MISS / max(len(comparison.results) - 1, 1)
+    miss = MISS / max(len(comparison) - 1, 1)
     against = comparison.results[best]
-    covers = [m for m, result in enumerate(comparison.results) if not _is_short(result, comparison.alpha)]
     m = min(covers, key=lambda m: comparison.results[m].size, default=best)
     result = comparison.results[m]
     change = size_change(comparison, result, miss, against=against)
@@ -230,46 +225,15 @@ def _smallest(comparison: Comparison, gaps: Sequence[CoverageGap], best: int) ->
 # -- what to watch for -------------------------------------------------------------------------------------------------
 
 
-class _Weak:
-    """The classes and groups that a method covers too little, and what is said of them, a sentence per grouping."""
-
-    def __init__(self, calibrated: Calibrated, alpha: float, class_names: Sequence[str] | None) -> None:
-        self.calibrated, self.alpha, self.class_names = calibrated, alpha, class_names
-        self.looked_at: list[str] = []
-        self.groups: list[WeakGroup] = []
-        self.sentences: list[str] = []
-
-    def look(self, gap: CoverageGap, what: str, truth: npt.NDArray[Any], *, level_labels: int | None) -> None:
-        """Look for weak groups of one grouping; `truth` is that of the labelled nodes."""
-        labels = None
-        if what == "class" and gap.groups.dtype.kind in "iu":
-            labels = np.bincount(truth, minlength=int(gap.groups.max(initial=-1)) + 1)[gap.groups]
-        names = names_of_groups(gap, what, self.class_names)
-        groups = weak_groups(gap, what, names, level_labels=level_labels, labels=labels)
-        by = getattr(self.calibrated.method.groups, "of", None)
-        if groups:
-            by_group = what == ("class" if by == "label" else by)
-            self.sentences.append(describe_weak(groups, self.alpha, int(gap.groups.size), by_group=by_group))
-        self.groups += groups
-        self.looked_at.append(what)
-
-    def look_at_level_labels(self, nodes: IntArray, truth: npt.NDArray[Any]) -> None:
-        """Look for weak classes among the labels that set the level, or some of them, evenly spread."""
-        some = np.unique(np.linspace(0, nodes.size - 1, min(nodes.size, _MOST_LABELS)).astype(np.int64))
-        nodes, truth = nodes[some], truth[some]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NapsetsWarning)  # these nodes calibrated, which is what they are taken for
-            covered = self.calibrated.predict(nodes, self.alpha).covers(truth)
-        self.look(gap_within(covered, truth, self.alpha), "class", truth, level_labels=None)
-
-
 def _cautions(
     calibrated: Calibrated,
     alpha: float,
     *,
     infinite: int,
     nodes: int,
-    weak: _Weak,
+    class_names: Sequence[str] | None,
+    gaps: Mapping[str, CoverageGap],
+    truth: npt.NDArray[Any],
     looks: Sequence[Drift],
     accuracy: Accuracy | None,
     hits: int | None = None,
@@ -277,8 +241,8 @@ def _cautions(
 ) -> dict[str, Any]:
     """Return why the promise of a method does not hold, all warnings, the gravest first, and what was checked.
 
-    Of the `nodes`, `infinite` lack support and, where all were judged, `hits` are covered; `trained` labelled nodes are
-    known to have been trained on. The names are those of a verdict's fields.
+    Of the `nodes`, `infinite` lack support and, where all were judged, `hits` are covered; `truth` is that of labelled
+    nodes, of which the model is known to have been trained on `trained`. The names are those of a verdict's fields.
     """
     count, kind = level_labels(calibrated), kind_of(calibrated.prediction)
     short = []
@@ -287,6 +251,14 @@ def _cautions(
             f"coverage is {100 * hits / nodes:.1f} % instead of {100 * (1 - alpha):g} %, too low for chance; the "
             f"calibration nodes probably differ from the evaluation nodes"
         )
+    by = getattr(calibrated.method.groups, "of", None)
+    weak, too_low = find_weak(
+        gaps,
+        class_names,
+        level_labels=None if hits is None else count,
+        truth=truth,
+        by="class" if by == "label" else by,
+    )
     large = sorted((look for look in looks if look.matters(len(looks))), key=lambda look: -look.distance)
     reasons, used = _reasons(large, looks, accuracy, trained)
     too_good = [f"{accuracy}; {_TRAINED}"] if accuracy is not None and accuracy.too_good and not reasons else []
@@ -305,15 +277,15 @@ def _cautions(
         *short,
         *too_few,
         *([alpha_as_coverage] if alpha > 0.5 else []),
-        *weak.sentences,
+        *too_low,
         *(_on_drift(look) for look in large if look not in used),
         *([unsupported] if share >= _LEAST_SHARE and not too_few else []),
         *few,
         *too_good,
     )
     checked = ["number of labels", "support"]
-    if weak.looked_at:
-        checked.append(f"coverage by {' and '.join(weak.looked_at)}")
+    if gaps:
+        checked.append(f"coverage by {' and '.join(gaps)}")
     if looks:
         differences = ", ".join(dict.fromkeys(look.what for look in looks))
         checked.append(f"whether labelled nodes differ from the others in {differences}")
@@ -321,7 +293,7 @@ def _cautions(
         "withdrawn": reasons[0] if reasons else "",
         "warnings": cautions,
         "looked_at": ", ".join(checked),
-        "weak": tuple(weak.groups),
+        "weak": tuple(weak),
     }
 
 
