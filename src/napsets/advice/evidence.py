@@ -25,26 +25,6 @@ from napsets.scores.informed_intervals import RESIDUAL_PRIOR, BoundInformedInter
 
 #: The hops at which labels are counted one by one; the exponents say which of them count.
 _HOPS = 2
-#: What the terms of residuals are called, by hop.
-_TERMS = ("near", "far")
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledAround:
-    """The labelled nodes within two hops of one that is not among them, and how much each is counted."""
-
-    #: The nodes in ascending order, and the hop of each: 1 or 2.
-    nodes: IntArray
-    hops: IntArray
-    #: How often each is a neighbour (0 or 1), and what the neighbours pass on of it: each its share.
-    near: FloatArray
-    far: FloatArray
-
-    def strongest_first(self, strength: FloatArray) -> IntArray:
-        """Return the places of those that are evidence, the strongest first, then by number."""
-        order = np.lexsort((self.nodes, -strength))
-        places: IntArray = order[strength[order] != 0.0]
-        return places
 
 
 def labelled_around(
@@ -53,10 +33,11 @@ def labelled_around(
     node: int,
     parts: FloatArray,
     held_out_shares: tuple[BoolArray, FloatArray] | None = None,
-) -> LabelledAround:
-    """Return the labelled nodes within two hops of a node, and how much each counts.
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """Return the labelled nodes within two hops of a node in ascending order, the hop of each, and how much it counts.
 
-    Each node passes on its entry of `parts` of the labels around it; of nodes of a bag, what `held_out_shares` says.
+    It counts as a neighbour (0 or 1), and by what the neighbours pass on of it: each node passes on its entry of
+    `parts` of the labels around it; of nodes of a bag, what `held_out_shares` says.
     """
     near = graph.indices[graph.indptr[node] : graph.indptr[node + 1]].astype(np.int64)
     rows = [graph.indices[graph.indptr[other] : graph.indptr[other + 1]] for other in near]
@@ -70,11 +51,17 @@ def labelled_around(
     direct = np.arange(met.size) < near.size
     kept = labelled[met] & (met != node)
     nodes, place = np.unique(met[kept], return_inverse=True)
-    counts: list[FloatArray] = [
-        np.bincount(place, weights=column, minlength=nodes.size).astype(np.float64)
-        for column in (direct[kept].astype(np.float64), shares[kept])
-    ]
-    return LabelledAround(nodes, np.where(np.isin(nodes, near), 1, 2), *counts)
+    counted, passed_on = (
+        np.bincount(place, weights=column[kept], minlength=nodes.size).astype(np.float64) for column in (direct, shares)
+    )
+    return nodes, np.where(np.isin(nodes, near), 1, 2), counted, passed_on
+
+
+def _strongest_first(nodes: IntArray, strength: FloatArray) -> IntArray:
+    """Return the places of those nodes that are evidence, the strongest first, then by number."""
+    order = np.lexsort((nodes, -strength))
+    places: IntArray = order[strength[order] != 0.0]
+    return places
 
 
 @dataclass(frozen=True)
@@ -151,17 +138,19 @@ class EvidenceExplainer:
     def voices(self, node: int) -> tuple[LabelledEvidence, ...]:
         """Return the labelled nodes within two hops that are evidence, the strongest first, then by number."""
         held_out_shares = None if self.informed.bag is None else (~self.taught, self.evidence.held_out_shares)
-        around = labelled_around(self.graph, self.labels >= 0, node, self.evidence.passed_shares, held_out_shares)
-        labels = self.labels[around.nodes]
-        log_odds = np.zeros(around.nodes.size)
-        for name, mine in (("near", around.near), ("far", around.far)):
+        nodes, hops, near, far = labelled_around(
+            self.graph, self.labels >= 0, node, self.evidence.passed_shares, held_out_shares
+        )
+        labels = self.labels[nodes]
+        log_odds = np.zeros(nodes.size)
+        for name, mine in (("near", near), ("far", far)):
             prior = PRIOR[name] * self.evidence.shares[labels]
             total = self.evidence.counts[name][node, labels]
             without = np.maximum(total - mine, 0.0)
             log_odds += getattr(self.informed.exponents, name) * np.log((total + prior) / (without + prior))
         return tuple(
-            LabelledEvidence(int(around.nodes[i]), int(around.hops[i]), int(labels[i]), float(log_odds[i]))
-            for i in around.strongest_first(np.abs(log_odds))
+            LabelledEvidence(int(nodes[i]), int(hops[i]), int(labels[i]), float(log_odds[i]))
+            for i in _strongest_first(nodes, np.abs(log_odds))
         )
 
 
@@ -255,11 +244,6 @@ class IntervalEvidenceExplainer:
         self.residuals = self.targets - centre
 
     @property
-    def terms(self) -> tuple[str, ...]:
-        """What is added up."""
-        return ("constant", *self.informed.score.columns, *_TERMS[: self.informed.hops])
-
-    @property
     def sentence(self) -> str:
         """What one labelled neighbour does to the outputs, and what those two hops away do together."""
         weights = self._weights
@@ -289,7 +273,7 @@ class IntervalEvidenceExplainer:
             outputs=informed.score.columns,
             model=informed.model[node],
             informed=informed.outputs[node],
-            terms=self.terms,
+            terms=("constant", *informed.score.columns, *("near", "far")[: informed.hops]),
             coefficients=informed.coefficients,
             values=np.concatenate([[1.0], informed.model[node], means]),
             counts=np.array([sums[node, 1] for sums in self.sums]),
@@ -299,23 +283,19 @@ class IntervalEvidenceExplainer:
 
     def voices(self, node: int) -> tuple[TargetEvidence, ...]:
         """Return the labelled nodes within reach that are evidence, those that move an output furthest first."""
-        around = labelled_around(self.graph, ~np.isnan(self.targets), node, self.passed_shares, self.held_out_shares)
-        residuals = self.residuals[around.nodes]
-        shifts = np.zeros((around.nodes.size, self.informed.model.shape[1]))
-        for hop, (sums, mine) in enumerate(zip(self.sums, (around.near, around.far), strict=False)):
+        nodes, hops, *counts = labelled_around(
+            self.graph, ~np.isnan(self.targets), node, self.passed_shares, self.held_out_shares
+        )
+        targets, residuals = self.targets[nodes], self.residuals[nodes]
+        shifts = np.zeros((nodes.size, self.informed.model.shape[1]))
+        for hop, (sums, mine) in enumerate(zip(self.sums, counts, strict=False)):
             total, count = sums[node]
             without = np.maximum(count - mine, 0.0)
             moved = total / (count + RESIDUAL_PRIOR) - (total - mine * residuals) / (without + RESIDUAL_PRIOR)
             shifts += moved[:, None] * self._weights[:, hop]
         return tuple(
-            TargetEvidence(
-                int(around.nodes[i]),
-                int(around.hops[i]),
-                float(self.targets[around.nodes[i]]),
-                float(residuals[i]),
-                shifts[i],
-            )
-            for i in around.strongest_first(np.abs(shifts).max(axis=1))
+            TargetEvidence(int(nodes[i]), int(hops[i]), float(targets[i]), float(residuals[i]), shifts[i])
+            for i in _strongest_first(nodes, np.abs(shifts).max(axis=1))
         )
 
 

@@ -319,6 +319,8 @@ def recommend(
     random = expected_homophily(y)
     met = total[:, 0] > 0
     homophily, homophily_se = mean_and_error(same[met, 0] / total[met, 0])
+    by_hop = total.sum(axis=0)
+    agreement = np.divide(same.sum(axis=0), by_hop, out=np.full(depth, np.nan), where=by_hop > 0)
     recommendation = Recommendation(
         verdict="maybe" if _is_homophilous(homophily, homophily_se, random) and best.short_share < 0.5 else "no",
         best=best,
@@ -327,7 +329,7 @@ def recommend(
         homophily=homophily,
         homophily_se=homophily_se,
         expected_homophily=random,
-        agreement=tuple(_share(same[:, k].sum(), total[:, k].sum()) for k in range(depth)),
+        agreement=tuple(agreement.tolist()),
         split_bound=1.0 - random * calibration.size / (calibration.size + 1.0),
         mean_degree=walked.num_edges / max(walked.num_nodes, 1),
         needed=(1.0 - alpha) / alpha,
@@ -345,10 +347,6 @@ def recommend(
 def _is_homophilous(homophily: float, error: float, random: float) -> bool:
     """Whether neighbours agree more often than at random: by two standard errors, where there is one."""
     return homophily - 2.0 * (0.0 if np.isnan(error) else error) > random
-
-
-def _share(part: int, whole: int) -> float:
-    return float(part / whole) if whole else float("nan")
 
 
 def _candidate(hops: int, decay: str, alpha: float, total: IntArray, same: IntArray, **near: Any) -> HopsCandidate:

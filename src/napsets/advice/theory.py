@@ -22,55 +22,27 @@ LARGEST_COUNT = 2.0**63  # of nodes at a hop
 
 
 class BlockModelVerdict(NamedTuple):
-    """Lemma 1 for one block model.
+    """Lemma 1 for one block model."""
 
-    Attributes
-    ----------
-    exact : float
-        E[N_out / (N_out + N_in + 1)] with binomial neighbour counts.
-    mean_field : float
-        The same with each count replaced by its mean.
-    favours_naps : bool
-        Whether the exact value is below 1/2, so that NAPS has the smaller bound on its coverage gap.
-    """
-
-    exact: float
-    mean_field: float
-    favours_naps: bool
+    exact: float  #: E[N_out / (N_out + N_in + 1)] with binomial neighbour counts.
+    mean_field: float  #: The same with each count replaced by its mean.
+    favours_naps: bool  #: Whether the exact value is below 1/2: NAPS has the smaller bound on its coverage gap.
 
 
 @dataclass(frozen=True, eq=False)
 class Homophily:
-    """How often neighbours share a label, compared with random labels.
+    """How often neighbours share a label, compared with random labels."""
 
-    Attributes
-    ----------
-    labelled : int
-        Nodes with a label.
-    unmet : int
-        Those among them without a labelled neighbour.
-    mean : float
-        Table 1's Ĥ, where those count as 0; see `node_homophily`.
-    where_met : float
-        The same among nodes with a labelled neighbour.
-    expected : float
-        Table 1's H_rand; see `expected_homophily`.
-    class_counts : numpy.ndarray
-        Nodes of each class.
-    class_means : numpy.ndarray
-        As `where_met`, among the nodes of each class; NaN where there is none.
-    class_expected : numpy.ndarray
-        The share of labelled nodes that are of each class: what random neighbours would give.
-    """
-
-    labelled: int
-    unmet: int
-    mean: float
-    where_met: float
-    expected: float
-    class_counts: IntArray
-    class_means: FloatArray
-    class_expected: FloatArray
+    labelled: int  #: Nodes with a label.
+    unmet: int  #: Those among them without a labelled neighbour.
+    mean: float  #: Table 1's Ĥ, where those count as 0; see `node_homophily`.
+    where_met: float  #: The same among nodes with a labelled neighbour.
+    expected: float  #: Table 1's H_rand; see `expected_homophily`.
+    class_counts: IntArray  #: Nodes of each class.
+    class_means: FloatArray  #: As `where_met`, among the nodes of each class; NaN where there is none.
+    class_expected: (
+        FloatArray  #: The share of labelled nodes that are of each class: what random neighbours would give.
+    )
 
 
 def measure_homophily(graph: Graph, labels: ArrayLike, *, num_classes: int | None = None) -> Homophily:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import BoolArray, FloatArray, IntArray, check_node
+from napsets.checks.arguments import FloatArray, IntArray, check_node
 from napsets.checks.values import check_count, check_hops, in_digits, plain
 from napsets.graph import Graph, check_graph
 from napsets.kernels.layout import FEW_HOPS
@@ -325,18 +325,12 @@ def _with_pools(
     pools = [(setting.pool, np.ones(reference.nodes.size, dtype=bool))]
     if setting.alike and reference.predicted is not None:
         pools.append((setting.alike, reference.predicted[reference.nodes] == reference.predicted[node]))
-    parts = [_pooled(reference, node, weight, mine, threshold) for weight, mine in pools]
-    total, reached = total + sum(part[0] for part in parts), reached + sum(part[1] for part in parts)
-    return {"total_mass": total, "reached_mass": reached, "is_quantile": True}
-
-
-def _pooled(reference: Reference, node: int, weight: float, mine: BoolArray, threshold: float) -> tuple[float, float]:
-    """Return what a group of reference nodes weighs that weighs `weight` together, in total and up to the threshold."""
-    if not weight or not mine.any():
-        return 0.0, 0.0
-    others = mine & (reference.nodes != node)
-    share = weight / int(mine.sum())
-    return share * int(others.sum()), share * int((reference.scores[others] <= threshold).sum())
+    pooled = np.zeros(2)
+    for weight, mine in pools:
+        others = mine & (reference.nodes != node)
+        share = weight / max(int(mine.sum()), 1)
+        pooled += [share * int(others.sum()), share * int((reference.scores[others] <= threshold).sum())]
+    return {"total_mass": total + float(pooled[0]), "reached_mass": reached + float(pooled[1]), "is_quantile": True}
 
 
 def _by_hop(reference: Reference, node: int, weights: FloatArray, threshold: float) -> dict[str, Any]:

@@ -21,20 +21,12 @@ from napsets.evaluation.gaps import own_groups
 from napsets.evaluation.judgement import check_groups, judge_rows
 from napsets.evaluation.kinds import SETS, Kind, kind_of
 from napsets.evaluation.kinds import interval_methods as interval_methods
-from napsets.evaluation.metrics import groups_of_partition, neighbourhood_partition, rows_of_parts
+from napsets.evaluation.metrics import groups_of_partition, neighbourhood_partition
 from napsets.evaluation.results import Comparison, MethodResult
 from napsets.graph import check_graph
 from napsets.localisers import LocalThresholds
 from napsets.localisers.base import useful_hops
-from napsets.methods import (
-    Calibrated,
-    CalibrationData,
-    Settings,
-    find_thresholds,
-    make_method,
-    predict_in_parts,
-    title,
-)
+from napsets.methods import Calibrated, CalibrationData, Settings, find_thresholds, make_method, predict_in_parts, title
 from napsets.methods.predictor import Calibrates, Predictor
 from napsets.methods.table import known_settings
 from napsets.predictions import Prediction, PredictionIntervals
@@ -147,19 +139,17 @@ def compare(
     ranges = kind.check_strata(strata, first)
     partition = neighbourhood_partition(graph, evaluation_nodes, seed=shared.seed)
     usual = {"neighbourhood": groups_of_partition(partition, graph.num_nodes)}
-    usual |= kind.groups(data, shared.score, evaluation_nodes)
+    usual |= kind.groups(graph, data, shared.score, evaluation_nodes)
     own = {name: group[evaluation_nodes] for name, group in usual.items()}
+    neighbourhoods = own["neighbourhood"]
     own |= {name: own_groups(first, group) for name, group in groupings.items()}
-    parts = rows_of_parts(first, partition)
     results = tuple(
         MethodResult(
-            **vars(judge_rows(prediction, truth, strata=ranges, parts=parts, groups=own)),
+            **vars(judge_rows(prediction, truth, strata=ranges, neighbourhoods=neighbourhoods, groups=own)),
             name=name,
             title=title(name, shared.score) if items[name] == name else name,
             calibrated=method,
             prediction=prediction,
-            curve_coverage=curve.pop("coverage"),
-            curve_size=curve.pop("size"),
             curves=curve,
         )
         for name, method, prediction, curve in zip(named, calibrated, predictions, curves, strict=True)

@@ -22,9 +22,7 @@ from napsets.evaluation.metrics import (
     coverage_by_class,
     coverage_by_degree,
     finite_mean,
-    groups_of_partition,
-    neighbourhood_partition,
-    rows_of_parts,
+    groups_by_neighbourhood,
 )
 from napsets.files.labels import ClassNames, read_labels, read_targets
 from napsets.files.prediction_file import PredictionFile
@@ -128,18 +126,16 @@ def evaluate_file(
     prediction, leaf = labelled.prediction, _LEAVES[type(labelled.prediction)]
     nodes, own = prediction.nodes, labelled.truth[prediction.nodes]
     groupings: dict[str, npt.NDArray[Any]] = leaf.groups(own)
-    parts = None
     if graph is not None:
-        partition = neighbourhood_partition(graph, nodes, radius=radius, min_size=min_size, seed=seed)
-        parts = rows_of_parts(prediction, partition)
         groupings["degree"] = by_quantiles(graph.degrees, FIFTHS, nodes)[nodes]
-        groupings["neighbourhood"] = groups_of_partition(partition, graph.num_nodes)[nodes]
+        groupings["neighbourhood"] = groups_by_neighbourhood(graph, nodes, radius, min_size, seed)[nodes]
     if groups is not None:
         groupings["group"] = groups[nodes]
     ranges = kind_of(type(prediction)).check_strata(strata, prediction)
-    judgement = judge_rows(prediction, own, strata=ranges, parts=parts, groups=groupings)
+    neighbourhoods = groupings.get("neighbourhood")
+    judgement = judge_rows(prediction, own, strata=ranges, neighbourhoods=neighbourhoods, groups=groupings)
     metrics = judgement.row()
-    if parts is None:
+    if graph is None:
         del metrics["pccv"], metrics["pccv_chance"]
     labels = labelled.file.metadata.get("level_labels")
     # Where nothing is known of the labels, chance is that of the judged nodes alone.
@@ -150,9 +146,9 @@ def evaluate_file(
     weak = find_weak(gaps, getattr(prediction, "class_names", None), level_labels=labels)[1]
     metrics |= {"coverage_low": low, "coverage_high": high, "weak": weak}
     metrics |= leaf.more(labelled.file, prediction, own)
-    if graph is not None and parts is not None:
-        metrics["neighbourhoods"] = len(parts)
-        metrics["share_in_neighbourhoods"] = sum(part.size for part in parts) / judged
+    if graph is not None:
+        metrics["neighbourhoods"] = int(judgement.gaps["neighbourhood"].groups.size)
+        metrics["share_in_neighbourhoods"] = judgement.gaps["neighbourhood"].share
         metrics["coverage_by_degree"] = leaf.by_degree(prediction, own, graph, judgement, groupings["degree"])
     if groups is not None:
         gap = judgement.gaps["group"]
@@ -223,10 +219,10 @@ def _labels_of_unlisted_classes(
     return codes[labels.values], [*file.class_names, *new]
 
 
-def _group_rows(groups: GroupCoverage, names: list[str]) -> list[dict[str, Any]]:
+def _group_rows(groups: GroupCoverage, names: list[str], size: str = "mean_size") -> list[dict[str, Any]]:
     return [
-        {"group": name, "nodes": int(count), "coverage": float(share), "mean_size": float(size)}
-        for name, count, share, size in zip(names, groups.count, groups.coverage, groups.mean_size, strict=True)
+        {"group": name, "nodes": int(count), "coverage": float(share), size: float(average)}
+        for name, count, share, average in zip(names, groups.count, groups.coverage, groups.mean_size, strict=True)
     ]
 
 
@@ -241,15 +237,10 @@ class _Intervals:
 
     def by_degree(self, intervals: Any, own: Any, graph: Graph, judgement: Judgement, groups: IntArray) -> list[Any]:
         gap, degrees = judgement.gaps["degree"], graph.degrees[intervals.nodes]
-        return [
-            {
-                "group": f"{degrees[groups == group].min()}–{degrees[groups == group].max()}",
-                "nodes": int(count),
-                "coverage": float(share),
-            }
-            | self.size_in_group(intervals.widths[groups == group])
-            for group, count, share in zip(gap.groups, gap.sizes, gap.coverage, strict=True)
-        ]
+        rows = [groups == group for group in gap.groups]
+        names = [f"{degrees[own].min()}–{degrees[own].max()}" for own in rows]
+        widths = np.array([finite_mean(intervals.widths[own]) for own in rows])
+        return _group_rows(GroupCoverage([], gap.sizes, gap.coverage, widths), names, "mean_width")
 
     def size_in_group(self, sizes: npt.NDArray[Any]) -> dict[str, float]:
         return {"mean_width": finite_mean(sizes)}

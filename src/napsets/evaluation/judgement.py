@@ -21,9 +21,9 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_integers
 from napsets.checks.values import check_kind, check_seed, shown
 from napsets.errors import InvalidInputError
-from napsets.evaluation.gaps import CoverageGap, gap_within, own_groups, worst_deviation
+from napsets.evaluation.gaps import CoverageGap, gap_within, own_groups
 from napsets.evaluation.kinds import SETS, Strata, kind_of
-from napsets.evaluation.metrics import check_prediction, mean, rows_of_parts, worst_violation
+from napsets.evaluation.metrics import check_prediction, groups_of_partition, mean, rows_of_parts
 from napsets.evaluation.verdict_words import Interval, level_labels
 from napsets.levels import rank_place
 from napsets.predictions import Per, Prediction
@@ -119,13 +119,14 @@ def judge(
     partition : sequence of arrays, optional
         As in `pccv`.
     groups : mapping, optional
-        Groupings by name, each as in `coverage_gap`: of `usual_groups`, or the user's own.
+        Groupings by name, each as in `coverage_gap`.
     """
     own = check_prediction("prediction", prediction).own_labels(truth, per=per)
     ranges = kind_of(type(prediction)).check_strata(strata, prediction)
     groupings = {name: own_groups(prediction, group, per=per) for name, group in check_groups(groups).items()}
     parts = None if partition is None else rows_of_parts(prediction, partition)
-    return judge_rows(prediction, own, strata=ranges, parts=parts, groups=groupings)
+    neighbourhoods = None if parts is None else groups_of_partition(parts, len(prediction))
+    return judge_rows(prediction, own, strata=ranges, neighbourhoods=neighbourhoods, groups=groupings)
 
 
 def judge_rows(
@@ -133,14 +134,14 @@ def judge_rows(
     own: npt.NDArray[Any],
     *,
     strata: Strata | None,
-    parts: Sequence[IntArray] | None,
+    neighbourhoods: IntArray | None,
     groups: Mapping[str, npt.NDArray[Any]],
 ) -> Judgement:
-    """Judge predictions by what was checked: the truth and the groups of each row, and the rows of each part."""
+    """Judge predictions by what was checked: the truth, the neighbourhood of PCCV and the groups of each row."""
     kind, alpha, count = kind_of(type(prediction)), prediction.alpha, len(prediction)
     covered = prediction.covers(own)
     share = mean(covered)
-    sizes = np.array([part.size for part in parts or ()], dtype=np.int64)
+    over = None if neighbourhoods is None else gap_within(covered, neighbourhoods, alpha)
     groupings = dict(groups)
     for name, group in kind.own_groups(prediction).items():
         groupings.setdefault(name, group)
@@ -149,8 +150,8 @@ def judge_rows(
         nodes=count,
         coverage=share,
         coverage_se=math.sqrt(share * (1.0 - share) / count) if count else math.nan,
-        pccv=math.nan if parts is None else worst_violation(covered, parts, alpha),
-        pccv_chance=worst_deviation(sizes, 1.0 - alpha),
+        pccv=math.nan if over is None else over.worst,
+        pccv_chance=math.nan if over is None else over.worst_chance,
         infinite=prediction.infinite,
         measures=kind.measures(prediction, covered, strata),
         gaps={name: gap_within(covered, group, alpha) for name, group in groupings.items()},

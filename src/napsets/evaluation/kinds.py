@@ -85,11 +85,11 @@ class SetKind:
         """Return the groups of rows that follow from the prediction itself, by name."""
         return {}
 
-    def groups(self, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
+    def groups(self, graph: Graph, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
         """Return the groups of nodes over which evenness is always measured, except for neighbourhoods, by name."""
         return {
             "class": data.truth,
-            "degree": by_quantiles(_graph(data).degrees, FIFTHS, nodes),
+            "degree": by_quantiles(graph.degrees, FIFTHS, nodes),
             "confidence": by_quantiles(data.outputs.max(axis=1), FIFTHS, nodes),
         }
 
@@ -181,9 +181,9 @@ class IntervalKind:
     def own_groups(self, prediction: Any) -> dict[str, npt.NDArray[Any]]:
         return {"width": groups_by_width(prediction.widths)}
 
-    def groups(self, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
+    def groups(self, graph: Graph, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
         return {
-            "degree": by_quantiles(_graph(data).degrees, FIFTHS, nodes),
+            "degree": by_quantiles(graph.degrees, FIFTHS, nodes),
             "prediction": by_quantiles(self.predicted(score, data.outputs), FIFTHS, nodes),
         }
 
@@ -263,11 +263,6 @@ def _makes_intervals(name: str) -> bool:
         return prediction_type(make_method(name, score=CQR()).score) is PredictionIntervals
     except NapsetsError:
         return False
-
-
-def _graph(data: CalibrationData) -> Graph:
-    assert data.graph is not None
-    return data.graph
 
 
 def groups_by_width(widths: FloatArray) -> IntArray:

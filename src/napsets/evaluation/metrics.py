@@ -44,20 +44,11 @@ _DIGITS = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class GroupCoverage:
-    """Coverage within groups of nodes.
+    """Coverage within groups of nodes."""
 
-    Attributes
-    ----------
-    group : list
-        What each group is called: a class index, or an inclusive range of degrees.
-    count : numpy.ndarray
-        Nodes in each group.
-    coverage, mean_size : numpy.ndarray
-        Averages over the group; NaN where it is empty.
-    """
-
-    group: list[object]
-    count: IntArray
+    group: list[object]  #: What each group is called: a class index, or an inclusive range of degrees.
+    count: IntArray  #: Nodes in each group.
+    #: Averages over the group; NaN where it is empty.
     coverage: FloatArray
     mean_size: FloatArray
 
@@ -266,22 +257,6 @@ def groups_of_partition(partition: Sequence[IntArray], num_nodes: int) -> IntArr
     for number, part in enumerate(partition):
         groups[part] = number
     return groups
-
-
-def usual_groups(
-    graph: Graph, probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike, *, seed: int = 0
-) -> dict[str, IntArray]:
-    """Return the groups over which evenness is always measured, by name.
-
-    They are neighbourhoods of two hops with at least 30 of the nodes, classes, and fifths of the nodes by degree and by
-    the model's confidence.
-    """
-    return {
-        "neighbourhood": groups_by_neighbourhood(graph, nodes, seed=seed),
-        "class": groups_by_class(labels),
-        "degree": groups_by_degree(graph, nodes=nodes),
-        "confidence": groups_by_confidence(probabilities, nodes=nodes),
-    }
 
 
 def _by_quantiles(values: npt.NDArray[np.generic], bins: int, nodes: ArrayLike | None) -> IntArray:

@@ -42,20 +42,16 @@ class MethodResult(Judgement):
         The method, calibrated.
     prediction : PredictionSets or PredictionIntervals
         The sets, or intervals, of the nodes compared on.
-    curve_coverage, curve_size : numpy.ndarray
-        Coverage and average size at each of the comparison's `alphas`; of intervals, that of the finite ones, NaN where
-        there is none.
     curves : mapping
-        What else there is at each of the `alphas`, by name. Of intervals: "median", the median width of all, and
-        "infinite", the share that are the whole line; they can also be read as `curve_median` and `curve_infinite`.
+        What there is at each of the comparison's `alphas`, by name: "coverage", and "size", the average size (of
+        intervals, that of the finite ones, NaN where there is none); of intervals also "median", the median width of
+        all, and "infinite", the share that are the whole line. Each can also be read as `curve_coverage` and so on.
     """
 
     name: str
     title: str
     calibrated: Calibrated
     prediction: Any
-    curve_coverage: FloatArray
-    curve_size: FloatArray
     curves: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:

@@ -282,11 +282,7 @@ class Verdict:
         if math.isnan(self.change.value):
             return f"{start}; it chose {self.choice}"
         expected = self.prediction.size_text((1.0 + self.change.value) * self.baseline_size)
-        plain = self.prediction.size_text(self.baseline_size)
-        return (
-            f"{start}. Before looking at these nodes, {expected} was expected, compared with {plain} for "
-            f"{named(self.baseline)}{_ends(self.change)}"
-        )
+        return f"{start}. Before looking at these nodes, {self._beside(f'{expected} was expected')}"
 
 
 def named(title: str, *, first: bool = False) -> str:

@@ -96,14 +96,13 @@ def curve_rows(comparison: Comparison, titles: Sequence[str], sizes: Mapping[str
     """Return measured and target coverage of each method at each error rate, and some of its curves by column."""
     rows = []
     for title, result in zip(titles, comparison, strict=True):
-        curves = {"size": result.curve_size, **result.curves}
         for a, alpha in enumerate(comparison.alphas):
             share = float(result.curve_coverage[a])
             low, high = wilson(share * result.nodes, result.nodes)
             target = round(1.0 - alpha, 6)
             rows.append(
                 {"method": title, "alpha": alpha, "target": target, "coverage": share}
-                | {column: float(curves[name][a]) for column, name in sizes.items()}
+                | {column: float(result.curves[name][a]) for column, name in sizes.items()}
                 | {"gap": share - target, "gap_low": low - target, "gap_high": high - target}
             )
     return rows

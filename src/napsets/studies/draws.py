@@ -28,7 +28,7 @@ from napsets.datasets.amazon import round_rows
 from napsets.datasets.registry import COLLECTION, file_name
 from napsets.errors import InvalidInputError, NapsetsError, NapsetsWarning
 from napsets.evaluation.judgement import judge
-from napsets.evaluation.metrics import usual_groups
+from napsets.evaluation.metrics import groups_by_confidence, groups_by_degree, groups_by_neighbourhood
 from napsets.evaluation.verdict_words import level_labels
 from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
@@ -38,7 +38,7 @@ from napsets.studies.study import ModelCell, Row, Study, narrowed
 if TYPE_CHECKING:
     from napsets.studies.laboratory import RowStore
 
-#: The groupings over which coverage is to be even: those of `usual_groups`.
+#: The groupings over which coverage is to be even.
 KINDS = ("neighbourhood", "class", "degree", "confidence")
 #: The graphs that methods are compared on by default. Those that keep the direction of another one's edges are the same
 #: graph a second time, and would count double in every mean.
@@ -224,7 +224,12 @@ def draw(predicted: PredictedGraph, share: float, name: Sequence[object], seed: 
     seen = np.full(predicted.labels.size, -1, dtype=np.int64)
     seen[labelled] = predicted.labels[labelled]
     inputs = CalibrationData.check(predicted.graph, predicted.probabilities, seen, labelled)
-    groups = usual_groups(predicted.graph, predicted.probabilities, predicted.labels, rest, seed=seed)
+    groups = {
+        "neighbourhood": groups_by_neighbourhood(predicted.graph, rest, seed=seed),
+        "class": predicted.labels,
+        "degree": groups_by_degree(predicted.graph, nodes=rest),
+        "confidence": groups_by_confidence(predicted.probabilities, nodes=rest),
+    }
     settings = Settings(seed=seed, alpha=alpha, features=predicted.features)
     return Draw(inputs, rest, predicted.labels, groups, settings)
 
