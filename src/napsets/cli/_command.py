@@ -22,7 +22,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import is_dataclass
+from copy import copy
+from dataclasses import dataclass, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
@@ -32,7 +33,7 @@ from typer.core import TyperGroup
 
 from napsets import __version__
 from napsets.checks.text import visible
-from napsets.cli._options import FILES_PANEL, Only
+from napsets.cli._options import FILES_PANEL, HELP, Only
 from napsets.cli._output import STANDARD, Output, check_standard_output, inputs_of, standard_streams
 from napsets.cli._terminal import at_work, report_error
 from napsets.errors import NapsetsWarning
@@ -99,25 +100,21 @@ def _refuse_unknown(path: Path, key: str, known: Iterable[str], *, what: str = "
     raise typer.BadParameter(f"{path} has an unknown {what} {where}{key!r}{hint}")
 
 
-def _common(name: str, kind: Any, *flags: str, default: Any = False, **settings: Any) -> inspect.Parameter:
-    """Return an option that every command has."""
-    option = typer.Option(*flags, rich_help_panel="Common options", **settings)
-    annotation = Annotated[kind, option]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def _common(*flags: str, **settings: Any) -> Any:
+    return typer.Option(*flags, rich_help_panel="Common options", **settings)
 
 
-_COMMON_OPTIONS = [
-    _common("json", bool, "--json", help="Print one JSON object instead of tables."),
-    _common("quiet", bool, "--quiet", "-q", help="Results and errors only: no progress, no notes."),
-    _common("debug", bool, "--debug", help="Show the traceback of an error."),
-    _common(
-        "config", Path | None, "--config",
-        default=None,
-        help="Settings file (TOML). Flags take precedence over it.",
-        callback=apply_config,
-        is_eager=True,
-    ),
-]  # fmt: skip
+@dataclass(frozen=True)
+class CommonOptions:
+    """What every command has."""
+
+    json: Annotated[bool, _common("--json", help="Print one JSON object instead of tables.")] = False
+    quiet: Annotated[bool, _common("--quiet", "-q", help="Results and errors only: no progress, no notes.")] = False
+    debug: Annotated[bool, _common("--debug", help="Show the traceback of an error.")] = False
+    config: Annotated[
+        Path | None,
+        _common(help="Settings file (TOML). Flags take precedence over it.", callback=apply_config, is_eager=True),
+    ] = None
 
 
 class Commands(TyperGroup):
@@ -148,22 +145,24 @@ def _shown() -> Iterator[None]:
 def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, examples: list[str]) -> None:
     """Register ``function(output, ...)`` as a command, whose help shows its docstring and the examples.
 
-    Its first argument is the `Output` of the run and no option. Its other arguments, annotated for Typer, are the
-    options: one that is a `typer.Context` is given the running command's, and one that is a dataclass stands for its
-    fields, which are annotated likewise; with ``Annotated[..., Only("ids", ...)]`` for some of them. The common options
-    are added, and whatever the function raises becomes a message and an exit code.
+    Its first argument is the `Output` of the run and no option. Its other arguments are the options, annotated for
+    Typer where that needs to know more than their type: one that is a `typer.Context` is given the running command's,
+    and one that is a dataclass stands for its fields; with ``Annotated[..., Only("ids", ...)]`` for some of them. The
+    common options are added, and whatever the function raises becomes a message and an exit code.
     """
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
     records = {option.name: record for option in own if (record := _record(option.annotation)) is not None}
-    declared: list[inspect.Parameter] = []
-    for parameter in own:
-        declared += records[parameter.name][1] if parameter.name in records else [parameter]
-    declared.sort(key=lambda option: _panel(option) == FILES_PANEL)
-    PATHS[name] = {option.name for option in declared if _is_path(option.annotation)}
+    declared = [
+        option
+        for parameter in own
+        for option in (records[parameter.name][1] if parameter.name in records else [_explained(parameter)])
+    ]
+    declared.sort(key=_is_last)
+    types = {option.name: _parts(option.annotation)[0] for option in declared}
+    PATHS[name] = {key for key, kind in types.items() if Path in (kind, *get_args(kind))}
 
-    def run(**options: Any) -> None:
-        config, debug = options.pop("config"), options.pop("debug")
-        output = Output(json=options.pop("json"), quiet=options.pop("quiet"))
+    def run(json: bool, quiet: bool, debug: bool, config: Path | None, **options: Any) -> None:
+        output = Output(json=json, quiet=quiet)
         output.check_stream(options.get("output"))
         inputs = inputs_of(options | {"config": config})
         check_standard_output(inputs)
@@ -174,7 +173,8 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
             }
             function(output, **filled, **values)
 
-    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in [*declared, *_COMMON_OPTIONS]]
+    common = inspect.signature(CommonOptions, eval_str=True).parameters.values()
+    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in [*declared, *common]]
     run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     run.__annotations__ = {option.name: option.annotation for option in options}
     epilog = "Examples:\n\n" + "\n\n".join(line.replace("[", "\\[") for line in examples)
@@ -187,25 +187,35 @@ def _record(annotation: Any) -> tuple[Any, list[inspect.Parameter]] | None:
 
     Fields on how files are written are options of every command that has the record.
     """
-    kind, *extras = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    kind, *extras = _parts(annotation)
     if not is_dataclass(kind):
         return None
-    options = inspect.signature(kind, eval_str=True).parameters  # type: ignore[arg-type]
+    signature = inspect.signature(kind, eval_str=True)  # type: ignore[arg-type]
+    options = {name: _explained(option) for name, option in signature.parameters.items()}
     only = next((extra.names for extra in extras if isinstance(extra, Only)), None)
-    names = options if only is None else [*only, *(key for key in options if _panel(options[key]) == FILES_PANEL)]
-    return kind, [options[key] for key in names]
+    names = options if only is None else [*only, *(name for name in options if _is_last(options[name]))]
+    return kind, [options[name] for name in names]
 
 
-def _panel(option: inspect.Parameter) -> Any:
-    """Return the heading under which the help lists an option."""
-    extras = get_args(option.annotation)[1:]
-    return next((extra.rich_help_panel for extra in extras if hasattr(extra, "rich_help_panel")), None)
+def _explained(option: inspect.Parameter) -> inspect.Parameter:
+    """Return an option with its help, from `HELP` where it has none; a switch that is off has no flag for that."""
+    kind, *extras = _parts(option.annotation)
+    if kind is typer.Context:
+        return option
+    flags = [f"--{option.name.replace('_', '-')}"] if option.default is False else []
+    info = copy(extras[0]) if extras else typer.Option(*flags)
+    info.help = info.help or HELP[option.name]
+    return option.replace(annotation=Annotated[kind, info])
 
 
-def _is_path(annotation: Any) -> bool:
-    """Whether an annotated argument is a path, or a path or None."""
-    kind = get_args(annotation)[0] if get_args(annotation) else annotation
-    return Path in (kind, *get_args(kind))
+def _parts(annotation: Any) -> tuple[Any, ...]:
+    """Return a type, and what it is annotated with."""
+    return get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+
+
+def _is_last(option: inspect.Parameter) -> bool:
+    """Return whether an option is on how files are written."""
+    return any(getattr(extra, "rich_help_panel", None) == FILES_PANEL for extra in _parts(option.annotation))
 
 
 @contextmanager

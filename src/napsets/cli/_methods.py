@@ -15,13 +15,10 @@ from napsets.checks.text import percent
 from napsets.checks.values import choose
 from napsets.cli._options import (
     DEFAULT_SCORE,
-    AllowEmpty,
     Alpha,
-    DecayOption,
-    FallbackOption,
-    FeaturesOption,
+    Amount,
+    Fallback,
     Hops,
-    Radius,
     ReadingOptions,
     ScoreOption,
     Seed,
@@ -32,6 +29,7 @@ from napsets.errors import InvalidInputError
 from napsets.evaluation.kinds import SETS, kind_of
 from napsets.files import Inputs, read_features, read_groups
 from napsets.groups import GROUPS, ByGroup
+from napsets.localisers.hops import DECAYS
 from napsets.methods import METHODS, Settings, make_method
 from napsets.methods.table import settings_of, with_groups
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
@@ -64,29 +62,10 @@ def _check_names(text: str | None) -> str | None:
     return text
 
 
-Pool = Annotated[
-    float | None,
-    typer.Option(min=0, help="Weight of all labelled nodes together, in neighbours. Without it, the method's default."),
-]
-Alike = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        help="Weight of the labelled nodes with the same predicted label, in neighbours. Without it, the method's "
-        "default.",
-    ),
-]
-
 #: Groups that are made from names alone.
 GROUP_NAMES = tuple(name for name in GROUPS if name != "group")
 
-LevelOption = Annotated[
-    Literal["nominal", "exact"] | None,
-    typer.Option(
-        help="Thresholds at 1 − alpha (nominal), or at a level set on held-out labels (exact: with a guarantee). "
-        "Without it, the method's default; auto sets its own."
-    ),
-]
+Level = Literal["nominal", "exact"]
 
 
 # -- records -----------------------------------------------------------------------------------------------------------
@@ -110,11 +89,11 @@ class MethodOptions:
     ] = None
     alpha: Alpha = 0.1
     hops: Hops = 2
-    decay: DecayOption = None
-    pool: Pool = None
-    alike: Alike = None
-    radius: Radius = None
-    features: FeaturesOption = None
+    decay: Annotated[str | None, typer.Option(autocompletion=lambda: list(DECAYS))] = None
+    pool: Amount = None
+    alike: Amount = None
+    radius: Amount = None
+    features: Path | None = None
     by: Annotated[
         str | None,
         typer.Option(
@@ -124,9 +103,9 @@ class MethodOptions:
     ] = None
     score: ScoreOption = DEFAULT_SCORE
     seed: Seed = 0
-    allow_empty: AllowEmpty = True
-    fallback: FallbackOption = "full"
-    level: LevelOption = None
+    allow_empty: Annotated[bool, typer.Option("--allow-empty/--no-empty")] = True
+    fallback: Fallback = "full"
+    level: Level | None = None
 
     def chosen(self, context: typer.Context, *, everywhere: bool = False) -> MethodOptions:
         """Return the same with a method: the given one, or else the one that fits the other options.
@@ -220,10 +199,10 @@ class ComparisonOptions:
     ] = None
     alpha: Alpha = 0.1
     hops: Hops = 2
-    pool: Pool = None
-    alike: Alike = None
-    fallback: FallbackOption = "full"
-    level: LevelOption = None
+    pool: Amount = None
+    alike: Amount = None
+    fallback: Fallback = "full"
+    level: Level | None = None
 
     def names(self, prediction: type[Prediction] = PredictionSets) -> list[str]:
         """Return the names of the methods: those that suit the task, where none is named."""

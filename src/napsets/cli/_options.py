@@ -17,32 +17,73 @@ from napsets import scores
 from napsets.checks.values import LARGEST_HOPS
 from napsets.cli._output import wrong_use
 from napsets.files import Inputs, read_inputs
-from napsets.files.reading import FORMATS, Reading
+from napsets.files.reading import FORMATS, LabelsAre, Reading
 from napsets.graph import Direction
 from napsets.localisers.hops import DECAYS, check_decay
 from napsets.localisers.path_lengths import LENGTH_DECAYS
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-LabelsAre = Annotated[
-    Literal["auto", "names", "indices"],
-    typer.Option(
-        help="Whether labels are names of classes or their numbers from 0; auto: names if all are, numbers if none is."
-    ),
-]
+_FORMATS = "Parquet, CSV, TSV, JSON Lines or npz; - is standard input"
+
+#: What each option is, for the help of every command that does not say otherwise.
+HELP = {
+    "edges": f"Edges: columns source, target[, weight]. {_FORMATS}.",
+    "probabilities": "Probabilities: column node, then one column per class (or one list column probabilities). "
+    f"{_FORMATS}.",
+    "labels": f"Known labels: columns node, label (name of the class, or its number from 0). {_FORMATS}.",
+    "nodes": "Nodes to predict: column node. Without it, all nodes without a label.",
+    "training": "Nodes that the model was trained on: column node. They are neither predicted nor used to calibrate.",
+    "fail_on": "With warning: exit with code 3 if the verdict has a warning; files are written.",
+    "alpha": "Error rate: how often a set may miss the truth.",
+    "hops": "Depth of a neighbourhood, the paper's K.",
+    "decay": "Weight of a node k hops away: uniform (1), hyperbolic (1/k), geometric (2^-k), or numbers as in 1,0.5; "
+    "by path length also linear or gaussian. Without it, the method's default.",
+    "pool": "Weight of all labelled nodes together, in neighbours. Without it, the method's default.",
+    "alike": "Weight of the labelled nodes with the same predicted label, in neighbours. Without it, the method's "
+    "default.",
+    "radius": "Radius of a neighbourhood by path length, for naps-lengths. Without it, the median distance at which a "
+    "labelled node has 50 others.",
+    "features": "Features by which nodes are compared (snaps): column node, then one column per feature. "
+    f"{_FORMATS}; or a sparse matrix of scipy.sparse.save_npz, one row per node in the order of --probabilities.",
+    "score": f"Conformity score: {', '.join(scores.SCORES)}.",
+    "seed": "Seed of each node's uniform number.",
+    "allow_empty": "Keep empty sets, or put the most probable label into them.",
+    "fallback": "What a node with too few labelled nodes near it gets: every label, or the global threshold.",
+    "level": "Thresholds at 1 − alpha (nominal), or at a level set on held-out labels (exact: with a guarantee). "
+    "Without it, the method's default; auto sets its own.",
+    "directed": "Edges go from source to target; follow them as --direction says.",
+    "direction": "With --directed: from a node to its targets (out), its sources (in), or both.",
+    "weights_are": "Whether the column weight of the edges holds lengths or strengths (length = 1/strength). Without "
+    "it, weights are not used.",
+    "ids": "Read ids as the files have them (auto), or all of them as integers or as text.",
+    "skip_unknown": "Leave out rows with ids that the probabilities lack, or labels that are not classes, instead of "
+    "failing.",
+    "labels_are": "Whether labels are names of classes or their numbers from 0; auto: names if all are, numbers if "
+    "none is.",
+    "logits": "The file holds logits (a model's outputs before softmax) instead of probabilities.",
+    "normalise": "Divide each row of probabilities by its sum: rounded shares, or percentages.",
+    "ignore_columns": "Columns of --probabilities that are not classes, as in split,year.",
+    "task": "Sets of labels, or intervals for numbers. For intervals, --probabilities has the columns node and lower, "
+    "upper (two quantiles) or prediction [, spread], and --labels has the columns node, target.",
+    "columns": "Names of columns, if not node, source, target, label: node=id,source=src. In one file only: "
+    "labels.node=uid. For regression: prediction=yhat, labels.target=price. Files of sets keep their names.",
+    "separator": "Separator of CSV files, read or written: ';', '|', tab. Without it a comma, in .tsv a tab.",
+    "format": f"Format of files whose name does not show it, and of -: {', '.join(FORMATS)}. Without it, - is CSV.",
+}
 
 #: The heading under which options on how files are written stand; they come after all others of a command.
 FILES_PANEL = "How files are written"
 
 
-def _check_reading(name: str) -> Any:
-    """Return what checks one option on how files are written."""
+def _file_option(name: str, **settings: Any) -> Any:
+    """Return an option on how files are written, which `Reading` checks."""
 
     def check(value: str | None) -> str | None:
         with wrong_use():
             Reading(**{name: value})  # type: ignore[arg-type]
         return value
 
-    return check
+    return typer.Option(callback=check, rich_help_panel=FILES_PANEL, **settings)
 
 
 #: Which options on reading files have a meaning for what is predicted.
@@ -56,80 +97,19 @@ _READ_FOR: dict[type[Prediction], tuple[str, ...]] = {
 class ReadingOptions:
     """How files are read, and what is to be predicted from them."""
 
-    directed: Annotated[
-        bool, typer.Option("--directed", help="Edges go from source to target; follow them as --direction says.")
-    ] = False
-    direction: Annotated[
-        Direction, typer.Option(help="With --directed: from a node to its targets (out), its sources (in), or both.")
-    ] = "out"
-    weights_are: Annotated[
-        Literal["lengths", "strengths"] | None,
-        typer.Option(
-            help="Whether the column weight of the edges holds lengths or strengths (length = 1/strength). Without it, "
-            "weights are not used."
-        ),
-    ] = None
-    ids: Annotated[
-        Literal["auto", "integer", "string"],
-        typer.Option(help="Read ids as the files have them (auto), or all of them as integers or as text."),
-    ] = "auto"
-    skip_unknown: Annotated[
-        bool,
-        typer.Option(
-            "--skip-unknown",
-            help="Leave out rows with ids that the probabilities lack, or labels that are not classes, instead of "
-            "failing.",
-        ),
-    ] = False
+    directed: bool = False
+    direction: Direction = "out"
+    weights_are: Literal["lengths", "strengths"] | None = None
+    ids: Literal["auto", "integer", "string"] = "auto"
+    skip_unknown: bool = False
     labels_are: LabelsAre = "auto"
-    logits: Annotated[
-        bool,
-        typer.Option(
-            "--logits", help="The file holds logits (a model's outputs before softmax) instead of probabilities."
-        ),
-    ] = False
-    normalise: Annotated[
-        bool,
-        typer.Option(
-            "--normalise", help="Divide each row of probabilities by its sum: rounded shares, or percentages."
-        ),
-    ] = False
-    ignore_columns: Annotated[
-        str, typer.Option(help="Columns of --probabilities that are not classes, as in split,year.")
-    ] = ""
-    task: Annotated[
-        Literal["classification", "regression"],
-        typer.Option(
-            help="Sets of labels, or intervals for numbers. For intervals, --probabilities has the columns node and "
-            "lower, upper (two quantiles) or prediction [, spread], and --labels has the columns node, target."
-        ),
-    ] = "classification"
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            help="Names of columns, if not node, source, target, label: node=id,source=src. In one file only: "
-            "labels.node=uid. For regression: prediction=yhat, labels.target=price. Files of sets keep their names.",
-            callback=_check_reading("columns"),
-            rich_help_panel=FILES_PANEL,
-        ),
-    ] = None
-    separator: Annotated[
-        str | None,
-        typer.Option(
-            help="Separator of CSV files, read or written: ';', '|', tab. Without it a comma, in .tsv a tab.",
-            callback=_check_reading("separator"),
-            rich_help_panel=FILES_PANEL,
-        ),
-    ] = None
-    format: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Format of files whose name does not show it, and of -: {', '.join(FORMATS)}. Without it, - is CSV.",
-            autocompletion=lambda: list(FORMATS),
-            callback=_check_reading("format"),
-            rich_help_panel=FILES_PANEL,
-        ),
-    ] = None
+    logits: bool = False
+    normalise: bool = False
+    ignore_columns: str = ""
+    task: Literal["classification", "regression"] = "classification"
+    columns: Annotated[str | None, _file_option("columns")] = None
+    separator: Annotated[str | None, _file_option("separator")] = None
+    format: Annotated[str | None, _file_option("format", autocompletion=lambda: list(FORMATS))] = None
 
     @cached_property
     def reading(self) -> Reading:
@@ -166,8 +146,6 @@ class ReadingOptions:
 LARGEST_SEED = 2**64 - 1
 #: The same for whatever is counted in nodes, labels or hops.
 LARGEST_COUNT = 2**31 - 1
-
-_FORMATS = "Parquet, CSV, TSV, JSON Lines or npz; - is standard input"
 
 
 def make_score(name: str) -> Any:
@@ -209,85 +187,20 @@ def _check_alpha(value: float) -> float:
     return value
 
 
-Edges = Annotated[Path, typer.Option("--edges", "-e", help=f"Edges: columns source, target[, weight]. {_FORMATS}.")]
-Probabilities = Annotated[
-    Path,
-    typer.Option(
-        "--probabilities",
-        "-p",
-        help=f"Probabilities: column node, then one column per class (or one list column probabilities). {_FORMATS}.",
-    ),
-]
-Labels = Annotated[
-    Path,
-    typer.Option(
-        "--labels",
-        "-l",
-        help=f"Known labels: columns node, label (name of the class, or its number from 0). {_FORMATS}.",
-    ),
-]
-Nodes = Annotated[
-    Path | None,
-    typer.Option("--nodes", "-n", help="Nodes to predict: column node. Without it, all nodes without a label."),
-]
-TrainingOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="Nodes that the model was trained on: column node. They are neither predicted nor used to calibrate."
-    ),
-]
-FailOnOption = Annotated[
-    Literal["never", "warning"],
-    typer.Option(help="With warning: exit with code 3 if the verdict has a warning; files are written."),
-]
-FeaturesOption = Annotated[
-    Path | None,
-    typer.Option(
-        help=f"Features by which nodes are compared (snaps): column node, then one column per feature. {_FORMATS}; or "
-        "a sparse matrix of scipy.sparse.save_npz, one row per node in the order of --probabilities."
-    ),
-]
-Alpha = Annotated[
-    float,
-    typer.Option("--alpha", "-a", help="Error rate: how often a set may miss the truth.", callback=_check_alpha),
-]
-Hops = Annotated[
-    int, typer.Option("--hops", "-k", min=0, max=LARGEST_HOPS, help="Depth of a neighbourhood, the paper's K.")
-]
-DecayOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Weight of a node k hops away: uniform (1), hyperbolic (1/k), geometric (2^-k), or numbers as in 1,0.5; "
-        "by path length also linear or gaussian. Without it, the method's default.",
-        autocompletion=lambda: list(DECAYS),
-    ),
-]
-ScoreOption = Annotated[
-    str,
-    typer.Option(
-        help=f"Conformity score: {', '.join(scores.SCORES)}.",
-        autocompletion=lambda: list(scores.SCORES),
-        callback=_check_score,
-    ),
-]
+Edges = Annotated[Path, typer.Option("--edges", "-e")]
+Probabilities = Annotated[Path, typer.Option("--probabilities", "-p")]
+Labels = Annotated[Path, typer.Option("--labels", "-l")]
+Nodes = Annotated[Path | None, typer.Option("--nodes", "-n")]
+Alpha = Annotated[float, typer.Option("--alpha", "-a", callback=_check_alpha)]
+Hops = Annotated[int, typer.Option("--hops", "-k", min=0, max=LARGEST_HOPS)]
+ScoreOption = Annotated[str, typer.Option(autocompletion=lambda: list(scores.SCORES), callback=_check_score)]
+Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED)]
+#: A weight in neighbours, or a distance; None leaves it to the method.
+Amount = Annotated[float | None, typer.Option(min=0)]
+FailOn = Literal["never", "warning"]
+Fallback = Literal["full", "global"]
 #: The default score.
 DEFAULT_SCORE = "aps"
-Seed = Annotated[int, typer.Option(help="Seed of each node's uniform number.", min=0, max=LARGEST_SEED)]
-AllowEmpty = Annotated[
-    bool, typer.Option("--allow-empty/--no-empty", help="Keep empty sets, or put the most probable label into them.")
-]
-FallbackOption = Annotated[
-    Literal["full", "global"],
-    typer.Option(help="What a node with too few labelled nodes near it gets: every label, or the global threshold."),
-]
-Radius = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        help="Radius of a neighbourhood by path length, for naps-lengths. Without it, the median distance at which a "
-        "labelled node has 50 others.",
-    ),
-]
 
 
 def refuse_given(message: str, flags: Mapping[str, bool]) -> None:

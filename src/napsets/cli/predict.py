@@ -11,23 +11,13 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
 
 from napsets.cli._methods import MethodOptions, full_note, groups_file, ignored, is_given, recorded, support_note
-from napsets.cli._options import (
-    Edges,
-    FailOnOption,
-    InputFiles,
-    Labels,
-    Nodes,
-    Probabilities,
-    ReadingOptions,
-    TrainingOption,
-    refuse_given,
-)
+from napsets.cli._options import FailOn, InputFiles, Nodes, ReadingOptions, refuse_given
 from napsets.cli._output import Output, Steps, number, percent, table, wrong_use
 from napsets.cli._terminal import unwinding
 from napsets.errors import InvalidInputError
@@ -82,9 +72,9 @@ class EngineOptions:
 class Source:
     """What sets are made from: files to calibrate on, or something that was calibrated before."""
 
-    edges: Annotated[Path | None, get_args(Edges)[1]] = None
-    probabilities: Annotated[Path | None, get_args(Probabilities)[1]] = None
-    labels: Annotated[Path | None, get_args(Labels)[1]] = None
+    edges: Annotated[Path | None, typer.Option("--edges", "-e")] = None
+    probabilities: Annotated[Path | None, typer.Option("--probabilities", "-p")] = None
+    labels: Annotated[Path | None, typer.Option("--labels", "-l")] = None
     store: Annotated[
         Path | None, typer.Option(help="Instead of files: the folder of a living graph, as it is now.")
     ] = None
@@ -163,7 +153,7 @@ def predict(
         ),
     ],
     nodes: Nodes = None,
-    training: TrainingOption = None,
+    training: Path | None = None,
     method: MethodOptions = MethodOptions(),
     read: ReadingOptions = ReadingOptions(),
     engine: EngineOptions = EngineOptions(),
@@ -174,7 +164,7 @@ def predict(
             "p-value is over alpha), or smoothed (ties broken at random, uniform)."
         ),
     ] = "none",
-    fail_on: FailOnOption = "never",
+    fail_on: FailOn = "never",
 ) -> None:
     """Give every node without a label (or those of --nodes) a set of labels.
 

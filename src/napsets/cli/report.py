@@ -15,17 +15,7 @@ import typer
 from napsets.checks.arguments import IntArray
 from napsets.checks.text import percent
 from napsets.cli._methods import ComparisonOptions, compares_nodes, ignored, score_of
-from napsets.cli._options import (
-    DEFAULT_SCORE,
-    FailOnOption,
-    FeaturesOption,
-    InputFiles,
-    Radius,
-    ReadingOptions,
-    ScoreOption,
-    Seed,
-    TrainingOption,
-)
+from napsets.cli._options import DEFAULT_SCORE, Amount, FailOn, InputFiles, ReadingOptions, ScoreOption, Seed
 from napsets.cli._output import REPORT_SUFFIXES, Output, Steps, number, table, writable_file
 from napsets.evaluation.verdict_words import whose_finite, wide
 from napsets.files import Inputs, read_features, read_truth
@@ -54,8 +44,8 @@ ReportPath = Annotated[
 class SettingsOptions:
     """Further settings of methods."""
 
-    radius: Radius = None
-    features: FeaturesOption = None
+    radius: Amount = None
+    features: Path | None = None
     score: ScoreOption = DEFAULT_SCORE
     seed: Seed = 0
 
@@ -88,8 +78,8 @@ def report(
     settings: SettingsOptions = SettingsOptions(),
     page: PageOptions = PageOptions(),
     read: ReadingOptions = ReadingOptions(),
-    training: TrainingOption = None,
-    fail_on: FailOnOption = "never",
+    training: Path | None = None,
+    fail_on: FailOn = "never",
 ) -> None:
     """Compare methods on your own nodes, and write a report in plain language: one HTML file.
 
