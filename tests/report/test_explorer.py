@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from napsets.evaluation.comparison import compare
 from napsets.evaluation.results import Comparison
 from napsets.report import ReportData
 from napsets.report.explorer import BINS, DRAWN_NODES, EXPLORED_NODES, TOO_LITTLE, VOICES, Explorer, affordable, explore
-from napsets.report.sets_page import SetsPage, node_bytes
+from napsets.report.sets_page import SetsPage
 from napsets.scores.informed import evidence_of
 from worlds import FOUR
 
@@ -195,7 +196,8 @@ def test_without_informed_methods_the_page_carries_no_evidence(explorer: Explore
 
 
 def room_for(classes: int, hops: int, methods: int, scored: int, evidence: int = 0) -> int:
-    return affordable(node_bytes(classes, methods, scored, evidence), hops, methods, scored)
+    page: Any = SimpleNamespace(class_names=range(classes), methods=range(methods))
+    return affordable(SetsPage.node_bytes(page, scored, evidence), hops, methods, scored)
 
 
 def test_more_classes_leave_room_for_fewer_nodes() -> None:

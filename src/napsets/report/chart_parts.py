@@ -31,13 +31,7 @@ Z = 1.959963984540054
 
 
 def wilson(hits: float, count: int) -> tuple[float, float]:
-    """Return the 95 % Wilson interval of a share.
-
-    Examples
-    --------
-    >>> [round(end, 3) for end in wilson(90, 100)]
-    [0.826, 0.945]
-    """
+    """Return the 95 % Wilson interval of a share."""
     if count == 0:
         return math.nan, math.nan
     share, weight = hits / count, Z * Z / count
@@ -54,15 +48,7 @@ def mean_ends(values: npt.NDArray[Any]) -> Ends:
 
 
 def median_ends(values: npt.NDArray[Any]) -> Ends:
-    """Return the median with its 95 % interval, which lies between two of the ordered values.
-
-    Examples
-    --------
-    >>> median_ends(np.arange(101.0))
-    (50.0, 40.0, 60.0)
-    >>> median_ends(np.array([1.0, 2.0, np.inf]))
-    (2.0, 1.0, inf)
-    """
+    """Return the median with its 95 % interval, which lies between two of the ordered values."""
     ordered = np.sort(values)
     half, middle = Z * math.sqrt(ordered.size) / 2, (ordered.size - 1) / 2
     low, high = max(0, math.floor(middle - half)), min(ordered.size - 1, math.ceil(middle + half))
@@ -176,21 +162,16 @@ def group_rows(
 
 
 def range_names(ends: Sequence[tuple[Any, Any]]) -> list[str]:
-    """Return ranges of whole numbers in words.
-
-    Examples
-    --------
-    >>> range_names([(0, 0), (1, 4)])
-    ['0', '1–4']
-    """
+    """Return ranges of whole numbers in words."""
     return [str(low) if low == high else f"{low}–{high}" for low, high in ends]
 
 
 # -- specifications of Vega-Lite ---------------------------------------------------------------------------------------
 
 Spec = dict[str, Any]
-#: Columns of a tooltip: field, title, number format or None.
-Columns = Sequence[tuple[str, str, str | None]]
+#: A column of a tooltip: field, title, number format or None.
+Column = tuple[str, str, str | None]
+Columns = Sequence[Column]
 
 #: How many methods have a colour and a shape of their own; further ones start again.
 LOOKS = 8
@@ -232,14 +213,10 @@ class Looks:
         scale = {"domain": self.titles, "range": values}
         return {"field": "method", "type": "nominal", "scale": scale, "legend": None}
 
-    def chart(
-        self, height: int, layers: list[Spec], rows: list[Row] | None = None, params: dict[str, Any] | None = None
-    ) -> Spec:
+    def chart(self, height: int, layers: list[Spec], rows: list[Row] | None = None, **params: Any) -> Spec:
         """Return a chart as wide as its place on the page; `params` are more parameters that the page may set."""
-        values = {"shown": self.titles} | (params or {})
-        return frame(height, layers, rows) | {
-            "params": [{"name": name, "value": value} for name, value in values.items()]
-        }
+        values = {"shown": self.titles} | params
+        return frame(height, layers, rows) | {"params": [{"name": name, "value": values[name]} for name in values]}
 
     def dots(self, encoding: Spec, size: int, *, rows: list[Row] | None = None, **style: Any) -> Spec:
         """Return a layer of marks, each method with its own shape."""
@@ -287,6 +264,11 @@ def layer(mark: str, encoding: Spec, *, rows: list[Row] | None = None, **style: 
     return {"transform": [{"filter": "indexof(shown, datum.method) >= 0"}]} | drawn(mark, encoding, rows, **style)
 
 
+def between(encoding: Spec, channel: str, low: str, high: str) -> Spec:
+    """Return the encoding of a span from one column to another, where a mark would be at its value."""
+    return encoding | {channel: encoding[channel] | {"field": low}, f"{channel}2": {"field": high}}
+
+
 def target_rule(value: float, channel: str) -> Spec:
     """Return the dashed line at the target."""
     return drawn("rule", {channel: {"datum": value}}, [{}], strokeDash=[4, 4], color="var(--target)", strokeWidth=1.5)
@@ -314,13 +296,7 @@ def coverage(
 
 
 def ticks(domain: Sequence[float], target: float) -> list[float]:
-    """Return marks of an axis in even steps, the target among them.
-
-    Examples
-    --------
-    >>> ticks([0.41, 1.0], 0.9), ticks([0.88, 0.95], 0.9)
-    ([0.5, 0.6, 0.7, 0.8, 0.9, 1.0], [0.88, 0.89, 0.9, 0.91, 0.92, 0.93, 0.94, 0.95])
-    """
+    """Return marks of an axis in even steps, the target among them."""
     low, high = domain
     step = next((step for step in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2) if (high - low) / step <= _MOST_TICKS), 0.25)
     first, last = math.ceil((low - target) / step - 1e-9), math.floor((high - target) / step + 1e-9)
@@ -337,7 +313,7 @@ def reach(rows: list[Row], *fields: str, include: float) -> list[float]:
     return [min(ends) - room, max(ends) + room]
 
 
-def tips(*columns: tuple[str, str, str | None]) -> list[Spec]:
+def tips(*columns: Column) -> list[Spec]:
     """Return a tooltip of (field, title, number format or None)."""
     return [
         {"field": field, "title": title}
@@ -352,16 +328,12 @@ def ordinal(rows: list[Row], field: str, title: str) -> Spec:
     return {"field": field, "type": "ordinal", "sort": order, "title": title, "axis": {"labelAngle": 0}}
 
 
-def grouped(looks: Looks, rows: list[Row], x: Spec, tooltip: list[Spec], target: float) -> Spec:
+def by_group(looks: Looks, rows: list[Row], field: str, title: str, target: float, *columns: Column) -> Spec:
     """Return coverage in groups, each mark over the band of chance of its group."""
-    domain = reach(rows, "coverage", include=target)
-    place = {"x": x, "xOffset": looks.method | {"scale": {"paddingOuter": 0.4}}}
-    base = place | {"color": looks.colour, "tooltip": tooltip, "y": coverage(domain=domain, target=target)}
+    domain, tooltip = reach(rows, "coverage", include=target), tips(*INTERVAL_TIPS, *columns, *CHANCE_TIPS)
+    place = {"x": ordinal(rows, field, title), "xOffset": looks.method | {"scale": {"paddingOuter": 0.4}}}
+    marks = place | {"tooltip": tooltip, "y": coverage(domain=domain, target=target)}
     # Of sets by size, groups differ between methods: each mark has its own band.
-    bands = place | {
-        "y": coverage("chance_low", domain, target=target),
-        "y2": {"field": "chance_high"},
-        "tooltip": tooltip,
-    }
+    bands = between(marks, "y", "chance_low", "chance_high")
     band = layer("rule", bands, color="var(--band)", strokeWidth=11, clip=True)
-    return looks.chart(300, [band, target_rule(target, "y"), looks.dots(base, 60)], rows)
+    return looks.chart(300, [band, target_rule(target, "y"), looks.dots(marks | {"color": looks.colour}, 60)], rows)

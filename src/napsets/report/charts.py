@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from napsets.report.chart_parts import (
+    CHANCE_TIPS,
     INTERVAL_TIPS,
     Columns,
     Looks,
     Measure,
     Row,
     Spec,
+    between,
     coverage,
     drawn,
     layer,
     number_axis,
+    ordinal,
     reach,
     target_rule,
     tips,
 )
-from napsets.report.data import ReportData
+
+if TYPE_CHECKING:
+    from napsets.report.data import ReportData
+    from napsets.report.explorer import Explorer
 
 #: Coverage minus target, where the colours of the map change.
 STEPS = [-0.1, -0.05, -0.02, 0.02, 0.05]
 #: Hops that have a colour of their own in a node's scores.
 HOP_COLOURS = 7
+#: The axis of error rates.
+_TARGETS = coverage("target", [0.49, 1.0], title="Target, 1 − alpha")
 
 
 def map_chart(
@@ -60,7 +69,7 @@ def map_chart(
         drawn("rule", spans, lines, color="var(--line)", strokeWidth=1),
         {"transform": now} | drawn("circle", circles, strokeWidth=1.5, cursor="pointer"),
     ]
-    return looks.chart(330, layers, balls, params={"method": method, "picked": -1})
+    return looks.chart(330, layers, balls, method=method, picked=-1)
 
 
 def funnel(looks: Looks, balls: list[Row], alpha: float, about: Columns) -> Spec:
@@ -85,14 +94,10 @@ def funnel(looks: Looks, balls: list[Row], alpha: float, about: Columns) -> Spec
     )
     x["axis"]["grid"] = False
     columns = [("method", "Method", None), ("coverage", "Coverage", ".1%"), ("nodes", "Nodes", ",d")]
-    base = {"x": x, "y": coverage(domain=domain), "color": looks.colour, "tooltip": tips(*columns, *about)}
-    ends = {"x": x, "y": coverage("low", domain), "y2": {"field": "high"}}
-    layers = [
-        drawn("area", ends, band, color="var(--band)", opacity=1),
-        target_rule(target, "y"),
-        looks.dots(base, 55),
-    ]
-    return looks.chart(330, layers, rows)
+    axes = {"x": x, "y": coverage(domain=domain)}
+    area = drawn("area", between(axes, "y", "low", "high"), band, color="var(--band)", opacity=1)
+    dots = looks.dots(axes | {"color": looks.colour, "tooltip": tips(*columns, *about)}, 55)
+    return looks.chart(330, [area, target_rule(target, "y"), dots], rows)
 
 
 def score_distribution(looks: Looks, low: float, high: float, *, mark: str) -> Spec:
@@ -123,7 +128,7 @@ def score_distribution(looks: Looks, low: float, high: float, *, mark: str) -> S
         drawn("point", labels, "labels", shape="triangle-up", filled=True, size=70, yOffset=7, clip=False),
         drawn("rule", threshold, "threshold", color="var(--target)", strokeWidth=2),
     ]
-    return looks.chart(260, layers, params={"top": 1}) | {"datasets": {"bars": [], "labels": [], "threshold": []}}
+    return looks.chart(260, layers, top=1) | {"datasets": {"bars": [], "labels": [], "threshold": []}}
 
 
 #: The columns that hold the interval of a size.
@@ -140,13 +145,17 @@ _BESIDE = (
 def charts(data: ReportData) -> dict[str, Spec]:
     """Return every chart of the page by its name."""
     kind, target, looks = data.kind, 1.0 - data.alpha, Looks([method.title for method in data.shown])
-    field = kind.curve_size.field
+    field, size, rows = kind.curve_size.field, kind.size, data.methods
+    axis = coverage(domain=reach(rows, "low", "high", include=target), target=target)
+    sizes = number_axis(size.field, size.title, domain=size.reach(rows, *ENDS))
+    of_size = [("method", "Method", None), (size.field, size.mean, size.form)]
+    of_size += [(ENDS[0], "95 % from", size.form), (ENDS[1], "to", size.form)]
     # Rows have the interval of one measure of the size; another one is drawn without.
-    marks = [row if kind.curve_size is kind.size else row | dict.fromkeys(ENDS, row[field]) for row in data.methods]
+    marks = [row if kind.curve_size is size else row | dict.fromkeys(ENDS, row[field]) for row in rows]
     specs = {
         "front": front(looks, data.front, kind.curve_size),
-        "coverage": method_coverage(looks, data.methods, target),
-        "size": method_size(looks, data.methods, kind.size),
+        "coverage": by_method(looks, rows, axis, ("low", "high"), INTERVAL_TIPS, target),
+        "size": by_method(looks, rows, sizes, ENDS, of_size),
         "tradeoff": tradeoff(looks, data.curve, marks, target, kind.curve_size),
         **kind.charts(data, looks, target),
         "curve": curve(looks, data.curve, kind.curve_size),
@@ -167,7 +176,7 @@ def front(looks: Looks, rows: list[Row], size: Measure) -> Spec:
     """Return size against gap: the further left and down, the better; below the dashed line is chance."""
     chance = rows[0]["chance"]
     rows = [row for row in rows if not math.isnan(row["gap"]) and math.isfinite(row[size.field])]
-    wide = size.reach(rows, "size_low", "size_high")
+    wide = size.reach(rows, *ENDS)
     # The interval of a median may have no end: it is drawn to the end of the axis.
     rows = [row | {"size_high": min(row["size_high"], wide[1])} for row in rows]
     x = number_axis(size.field, size.better, domain=wide)
@@ -182,8 +191,6 @@ def front(looks: Looks, rows: list[Row], size: Measure) -> Spec:
         ("coverage", "Coverage", ".1%"),
     ]  # fmt: skip
     base = {"x": x, "y": y, "color": looks.colour, "tooltip": tips(*columns)}
-    upright = base | {"y": y | {"field": "gap_low"}, "y2": {"field": "gap_high"}}
-    level = base | {"x": x | {"field": "size_low"}, "x2": {"field": "size_high"}}
     ring = drawn("point", {"x": x, "y": y}, filled=False, size=420, strokeWidth=2, color="var(--ink)")
     taken = {"transform": [{"filter": "datum.taken && indexof(shown, datum.method) >= 0"}]} | ring
     named = {"x": x, "y": y, "text": {"field": "method"}, "color": looks.colour}
@@ -194,8 +201,8 @@ def front(looks: Looks, rows: list[Row], size: Measure) -> Spec:
     ]
     layers = [
         target_rule(chance, "y"),
-        layer("rule", upright, strokeWidth=1.5, opacity=0.35, clip=True),
-        layer("rule", level, strokeWidth=1.5, opacity=0.35),
+        layer("rule", between(base, "y", "gap_low", "gap_high"), strokeWidth=1.5, opacity=0.35, clip=True),
+        layer("rule", between(base, "x", *ENDS), strokeWidth=1.5, opacity=0.35),
         taken,
         looks.dots(base, 120),
         *names,
@@ -228,10 +235,7 @@ def _names(
         lines.append((across(row["size_low"]), y - 1.0, across(row["size_high"]), y + 1.0))
     places: dict[int, tuple[int, int, str]] = {}
     for m in sorted(range(len(rows)), key=lambda m: (not rows[m]["taken"], m)):
-        x, y = spots[m]
-        if not (math.isfinite(x) and math.isfinite(y)):
-            continue
-        long = _LETTER * len(rows[m]["method"])
+        (x, y), long = spots[m], _LETTER * len(rows[m]["method"])
         free = {}
         for dx, dy, align in _BESIDE:
             left = x + dx - (long if align == "right" else 0.5 * long if align == "center" else 0.0)
@@ -250,33 +254,14 @@ def _overlap(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
     return first[0] < second[2] and second[0] < first[2] and first[1] < second[3] and second[1] < first[3]
 
 
-def method_coverage(looks: Looks, rows: list[Row], target: float) -> Spec:
-    """Return the coverage of each method, with its interval."""
-    domain = reach(rows, "low", "high", include=target)
-    base = {"y": looks.method | {"title": None}, "color": looks.colour, "tooltip": tips(*INTERVAL_TIPS)}
-    bars = base | {"x": coverage("low", domain, target=target), "x2": {"field": "high"}}
-    marks = base | {"x": coverage(domain=domain, target=target)}
-    return looks.chart(_lines(looks), [target_rule(target, "x"), *_intervals(looks, bars, marks, 110)], rows)
-
-
-def method_size(looks: Looks, rows: list[Row], size: Measure) -> Spec:
-    """Return the mean size of each method, with its interval."""
-    domain = size.reach(rows, "size_low", "size_high")
-    columns = [("method", "Method", None), (size.field, size.mean, size.form)]
-    columns += [("size_low", "95 % from", size.form), ("size_high", "to", size.form)]
-    base = {"y": looks.method | {"title": None}, "color": looks.colour, "tooltip": tips(*columns)}
-    bars = base | {"x": number_axis("size_low", size.title, domain=domain), "x2": {"field": "size_high"}}
-    marks = base | {"x": number_axis(size.field, size.title, domain=domain)}
-    return looks.chart(_lines(looks), _intervals(looks, bars, marks, 110), rows)
-
-
-def _lines(looks: Looks, height: float = 33.0) -> int:
-    """Return the height of a chart with one line per method."""
-    return round(height * max(2, len(looks.titles)))
-
-
-def _intervals(looks: Looks, bars: Spec, marks: Spec, size: int) -> list[Spec]:
-    return [layer("rule", bars, strokeWidth=2.5, opacity=0.45), looks.dots(marks, size)]
+def by_method(
+    looks: Looks, rows: list[Row], x: Spec, ends: tuple[str, str], columns: Columns, target: float | None = None
+) -> Spec:
+    """Return a number of each method, with its interval, one line per method."""
+    marks = {"y": looks.method | {"title": None}, "color": looks.colour, "tooltip": tips(*columns), "x": x}
+    layers = [layer("rule", between(marks, "x", *ends), strokeWidth=2.5, opacity=0.45), looks.dots(marks, 110)]
+    rule = [] if target is None else [target_rule(target, "x")]
+    return looks.chart(33 * max(2, len(looks.titles)), [*rule, *layers], rows)
 
 
 def tradeoff(looks: Looks, curve: list[Row], methods: list[Row], target: float, size: Measure) -> Spec:
@@ -288,14 +273,12 @@ def tradeoff(looks: Looks, curve: list[Row], methods: list[Row], target: float, 
     columns = [("method", "Method", None), ("alpha", "Alpha", ".3~f"), (size.field, size.mean, size.form)]
     base = {"x": x, "y": y, "color": looks.colour}
     marks = base | {"tooltip": tips(*columns, ("coverage", "Coverage", ".1%"))}
-    upright = base | {"y": coverage("low", domain, target=target), "y2": {"field": "high"}}
-    level = base | {"x": x | {"field": "size_low"}, "x2": {"field": "size_high"}}
     layers = [
         target_rule(target, "y"),
         layer("line", base, strokeWidth=1.5, opacity=0.7),
         looks.dots(marks, 22),
-        layer("rule", upright, rows=methods, strokeWidth=2),
-        layer("rule", level, rows=methods, strokeWidth=2),
+        layer("rule", between(base, "y", "low", "high"), rows=methods, strokeWidth=2),
+        layer("rule", between(base, "x", *ENDS), rows=methods, strokeWidth=2),
         looks.dots(marks, 130, rows=methods, stroke="var(--card)", strokeWidth=1.5),
     ]
     return looks.chart(300, layers, curve)
@@ -303,35 +286,115 @@ def tradeoff(looks: Looks, curve: list[Row], methods: list[Row], target: float, 
 
 def curve(looks: Looks, rows: list[Row], size: Measure) -> Spec:
     """Return measured coverage against the target."""
-    x = coverage("target", [0.49, 1.0], title="Target, 1 − alpha")
     y = coverage("coverage", reach(rows, "coverage", include=0.5), title="Measured coverage")
     ends = [{"target": share, "coverage": share} for share in (0.5, 0.99)]
-    base = {"x": x, "y": y, "color": looks.colour}
-    layers = [
-        drawn("line", {"x": x, "y": y}, ends, strokeDash=[4, 4], color="var(--target)", strokeWidth=1.5),
-        layer("line", base, strokeWidth=1.5),
-        looks.dots(base | {"tooltip": _curve_tips(size)}, 34),
-    ]
-    return looks.chart(300, layers, rows)
+    axes = {"x": _TARGETS, "y": y}
+    equal = drawn("line", axes, ends, strokeDash=[4, 4], color="var(--target)", strokeWidth=1.5)
+    return _over_rates(looks, rows, axes, size, equal)
 
 
 def gap(looks: Looks, rows: list[Row], size: Measure, band: list[Row]) -> Spec:
     """Return measured coverage less the target, over the band where a method that keeps its promise lies."""
     domain = reach([*rows, *band], "gap_low", "gap_high", include=0.0)
-    x = coverage("target", [0.49, 1.0], title="Target, 1 − alpha")
-    y = number_axis("gap", "Measured minus target", form="+.0%", domain=domain)
-    base = {"x": x, "y": y, "color": looks.colour}
-    ends = {"y": y | {"field": "gap_low"}, "y2": {"field": "gap_high"}}
-    layers = [
-        drawn("area", {"x": x} | ends, band, color="var(--band)"),
-        target_rule(0.0, "y"),
-        layer("area", base | ends, opacity=0.12),
-        layer("line", base, strokeWidth=1.5),
-        looks.dots(base | {"tooltip": _curve_tips(size)}, 34),
-    ]
-    return looks.chart(300, layers, rows)
+    axes = {"x": _TARGETS, "y": number_axis("gap", "Measured minus target", form="+.0%", domain=domain)}
+    ends = between(axes, "y", "gap_low", "gap_high")
+    own = layer("area", ends | {"color": looks.colour}, opacity=0.12)
+    return _over_rates(
+        looks, rows, axes, size, drawn("area", ends, band, color="var(--band)"), target_rule(0.0, "y"), own
+    )
 
 
-def _curve_tips(size: Measure) -> list[Spec]:
+def _over_rates(looks: Looks, rows: list[Row], axes: Spec, size: Measure, *under: Spec) -> Spec:
+    """Return a line per method over the error rates, on top of other layers."""
     columns = [("method", "Method", None), ("alpha", "Alpha", ".3~f"), ("coverage", "Coverage", ".1%")]
-    return tips(*columns, ("gap", "Minus target", "+.1%"), (size.field, size.mean, size.form))
+    tooltip = tips(*columns, ("gap", "Minus target", "+.1%"), (size.field, size.mean, size.form))
+    base = axes | {"color": looks.colour}
+    dots = looks.dots(base | {"tooltip": tooltip}, 34)
+    return looks.chart(300, [*under, layer("line", base, strokeWidth=1.5), dots], rows)
+
+
+# -- of sets, and of intervals -----------------------------------------------------------------------------------------
+
+#: Classes that are drawn at first.
+FIRST_CLASSES = 20
+#: Marks that a chart of classes has room for, each on a line of its own; more of them stand closer together.
+SPREAD_MARKS = 60
+#: Hops whose labelled nodes have a line of their own on a node's number line.
+LINE_HOPS = 3
+#: How charts write widths and targets.
+FORM = ".3~g"
+
+
+def by_class(looks: Looks, rows: list[Row], target: float) -> Spec:
+    """Return coverage by class, the first ones of `rows` at first; the page may change the parameter `limit`."""
+    domain = reach(rows, "coverage", include=target)
+    names = {row["order"]: row["class"] for row in rows}
+    columns = [("class", "Class", None), ("nodes", "Nodes", ",d"), ("mean_size", "Mean size", ".2f"), *CHANCE_TIPS]
+    # Classes stand on the axis by number: a name in an expression or as a key would mean something there.
+    axis = {"labelExpr": "names[datum.value]", "labelLimit": 130}
+    y: Spec = {"field": "order", "type": "ordinal", "title": None, "axis": axis}
+    spread = len(looks.titles) * min(len(names), FIRST_CLASSES) <= SPREAD_MARKS
+    step = max(22.0, 9.5 * len(looks.titles)) if spread else 22.0
+    axes = {"y": y, "x": coverage(domain=domain, target=target)}
+    beside = {"yOffset": looks.method | {"scale": {"paddingOuter": 0.3}}, "color": looks.colour}
+    base = axes | beside | {"tooltip": tips(*INTERVAL_TIPS, *columns)}
+    first = [row for row in rows if row["method"] == looks.titles[0]]
+    chance = [{name: row[name] for name in ("order", "chance_low", "chance_high")} for row in first]
+    ends = between(axes, "x", "chance_low", "chance_high")
+    band = drawn("rule", ends, chance, color="var(--band)", strokeWidth=0.9 * step, clip=True)
+    band["transform"] = [{"filter": "datum.order < limit"}]
+    marks = looks.dots(base, 50)
+    marks["transform"] = [*marks["transform"], {"filter": "datum.order < limit"}]
+    listed = [names.get(c, "") for c in range(max(names) + 1)]
+    height = max(120, round(step * min(len(names), FIRST_CLASSES)))
+    return looks.chart(height, [band, target_rule(target, "x"), marks], rows, names=listed, limit=FIRST_CLASSES)
+
+
+def set_sizes(looks: Looks, rows: list[Row]) -> Spec:
+    """Return how many sets have each size."""
+    columns = [("method", "Method", None), ("sizes", "Set size", None), ("nodes", "Nodes", ",d")]
+    top = max(row["share"] for row in rows)
+    encoding = {
+        "x": ordinal(rows, "sizes", "Labels in the set"),
+        "xOffset": looks.method,
+        "y": number_axis("share", "Share of nodes", form="%", domain=[0.0, top], nice=True),
+        "color": looks.colour,
+        "tooltip": tips(*columns, ("share", "Share", ".1%")),
+    }
+    return looks.chart(260, [layer("bar", encoding, cornerRadiusEnd=2)], rows)
+
+
+def width_shares(looks: Looks, rows: list[Row], *, skewed: bool) -> Spec:
+    """Return the share of intervals up to each width; where some are the whole line, it ends below 100 %."""
+    scale = {"type": "log"} if skewed else {}
+    ends = [row["width"] for row in rows] or [1.0]
+    domain = [min(ends), max(ends)] if skewed else reach(rows, "width", include=ends[0])
+    x = number_axis("width", "Width of an interval", domain=domain, **scale)
+    y = number_axis("share", "Intervals up to this width", form="%", domain=[0.0, 1.0])
+    base = {"x": x, "y": y, "color": looks.colour}
+    columns = [("method", "Method", None), ("width", "Width", FORM), ("share", "At most", ".1%")]
+    dots = looks.dots(base | {"tooltip": tips(*columns)}, 14, opacity=0.6)
+    return looks.chart(300, [layer("line", base, strokeWidth=2, interpolate="step-after"), dots], rows)
+
+
+def number_line(looks: Looks, explorer: Explorer, hops: int) -> Spec:
+    """Return the explorer's number line; the page fills in a node's interval, the model's outputs, and targets."""
+    informed = ["With evidence"] if explorer.sentences else []
+    lines = ["Interval", "Model", *informed, *(f"Targets at hop {k}" for k in range(1, min(hops, LINE_HOPS) + 1))]
+    axis = {"labelLimit": 120}
+    y: Spec = {"field": "line", "type": "nominal", "title": None, "scale": {"domain": lines}, "axis": axis}
+    x = number_axis("from", "Target", nice=False)
+    x["scale"]["domain"] = [{"expr": "low"}, {"expr": "high"}]
+    tooltip = tips(("line", "", None), ("text", "", None))
+    colours = {"domain": ["covers", "misses", "model"], "range": ["var(--good)", "var(--bad)", "var(--muted)"]}
+    colour = {"field": "kind", "type": "nominal", "legend": None, "scale": colours}
+    spans = {"y": y, "x": x, "x2": {"field": "to"}, "color": colour, "tooltip": tooltip}
+    points = {"y": y, "x": x | {"field": "value"}, "tooltip": tooltip}
+    truth, dashed = {"x": x | {"field": "value"}}, {"strokeDash": [4, 4], "strokeWidth": 2, "color": "var(--target)"}
+    layers = [
+        drawn("rule", spans, "spans", strokeWidth=9, clip=True),
+        drawn("point", points, "points", filled=True, size=55, opacity=0.55, color="var(--hop-0)", clip=True),
+        drawn("rule", truth, "truth", clip=True, **dashed),
+    ]
+    empty: Spec = {"datasets": {"spans": [], "points": [], "truth": []}}
+    return looks.chart(34 * len(lines), layers, low=0, high=1) | empty

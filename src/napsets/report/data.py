@@ -36,73 +36,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReportData:
-    """Everything that stands on the page.
-
-    Attributes
-    ----------
-    title : str
-        Heading.
-    facts : list of (name, value)
-        What was done, on what.
-    alpha, hops, comparison
-        The comparison, its error rate and the depth of its neighbourhoods.
-    kind : SetsPage or IntervalsPage
-        What differs between pages about sets and about intervals.
-    verdict : Verdict
-        Which method to use, and how certain that is.
-    shown : list of ShownMethod
-        The methods, the baseline first.
-    methods, curve, by_degree : list of dict
-        Rows: one per method, and one per method and alpha or range of degrees.
-    band : list of dict
-        At each alpha, where chance puts the coverage of the method that the page is about, if it keeps its promise.
-    front : list of dict
-        One row per method: its size and its gap over groups, with intervals, compared with chance.
-    front_over : str
-        What those groups are, in words.
-    balls, links : list of dict
-        Neighbourhoods with every method's coverage, and which of them are joined.
-    left_out : int
-        Nodes in no neighbourhood that is drawn.
-    explorer : Explorer
-        Some nodes with all that explains their predictions.
-    names : numpy.ndarray
-        What the nodes are called.
-    words : Vocabulary
-        What a node and its label are called.
-    record : dict
-        How the comparison was made, for programs (see `napsets.report.record`).
-    tables : list of (title, rows)
-        Reproduction tables.
-    details : mapping
-        What only this kind of page shows (`rows` of its kind), which can also be read as attributes: `class_names`,
-        `by_size` and `by_class` of sets, `widths`, `skewed`, `by_width`, `by_prediction`, `shared` and `shared_by` of
-        intervals.
-    """
+    """Everything that stands on the page; what only its kind has (`details`) can be read as attributes, too."""
 
     title: str
-    facts: list[tuple[str, str]]
+    facts: list[tuple[str, str]]  #: What was done, on what: names and values.
     alpha: float
     hops: int
     comparison: Comparison
     kind: Page
     verdict: Verdict
-    shown: list[ShownMethod]
+    shown: list[ShownMethod]  #: The methods, the baseline first.
+    #: One row per method; and one per method and alpha, or range of degrees.
     methods: list[Row]
     curve: list[Row]
-    band: list[Row]
     by_degree: list[Row]
+    #: At each alpha, where chance puts the coverage of the method that the page is about, if it keeps its promise.
+    band: list[Row]
+    #: One row per method: its size and its gap over groups, with intervals, compared with chance; and those groups.
     front: list[Row]
     front_over: str
+    #: Neighbourhoods with every method's coverage, which of them are joined, and how many nodes are in none.
     balls: list[Row]
     links: list[Row]
     left_out: int
     explorer: Explorer
-    record: Row
-    details: Mapping[str, Any]
-    names: npt.NDArray[Any]
+    record: Row  #: How the comparison was made, for programs (see `napsets.report.record`).
+    details: Mapping[str, Any]  #: What `rows` of the kind returns.
+    names: npt.NDArray[Any]  #: What the nodes are called.
     words: Vocabulary = field(default_factory=Vocabulary)
-    tables: list[Table] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)  #: Reproduction tables.
 
     def __getattr__(self, name: str) -> Any:
         details = self.__dict__.get("details", {})

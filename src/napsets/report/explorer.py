@@ -56,47 +56,37 @@ class VoiceColumn(NamedTuple):
 class Explorer(SimpleNamespace):
     """Nodes that can be looked at, and what explains their predictions: all that the page's script reads, by name.
 
-    What only one kind of page has is described in `explained` and `voice_columns` of `SetsPage` and `IntervalsPage`.
+    There are m nodes. Methods that score the same nodes alike share the scores at a place s, and scores that rest on
+    the same evidence share that at a place e. What only one kind of page has is described in `explained` and
+    `voice_columns` of `SetsPage` and `IntervalsPage`.
 
-    Attributes
-    ----------
-    nodes, names : numpy.ndarray and list of str
-        The nodes, m of them, ascending, and what they are called.
-    focus : int
-        The method that the page is about.
-    reasons, reason : list of str and numpy.ndarray
-        Why a node can be explored, in words, and of shape (m, reasons) why each was taken.
-    ball, degree : numpy.ndarray
-        The neighbourhood on the map (−1 for none) and the degree of each.
-    scored : numpy.ndarray
-        For each method the place, below called s, of its scores: methods that score the same nodes alike share one.
-    thresholds, support, effective_size : numpy.ndarray
+    nodes, names, ball, degree
+        The nodes, ascending, what they are called, their neighbourhoods on the map (−1 for none), and their degrees.
+    focus, reasons, reason
+        The method that the page is about; why a node can be explored, in words, and why each was, (m, reasons).
+    scored, levels, weights, pools
+        For each method s, the share of the weight that a threshold must gather, the weight of a calibration node at
+        each hop (0 for a method that weighs none), and what all calibration nodes weigh together, on top, and those
+        with the same first choice.
+    thresholds, support, effective_size
         Shape (methods, m).
-    levels : numpy.ndarray
-        Shape (methods,): the share of the weight that a threshold must gather.
-    weights : numpy.ndarray
-        Shape (methods, hops): the weight of a calibration node at each hop; 0 for a method that weighs none.
-    pools : numpy.ndarray
-        Shape (methods, 2): what all calibration nodes weigh together, on top, and those with the same first choice.
-    hop_nodes, hop_counts, hop_below : numpy.ndarray
+    hop_nodes, hop_counts, hop_below
         Shape (m, hops), (s, m, hops) and (methods, m, hops): at each hop all nodes, the calibration nodes, and those of
         them with a score of at most the method's threshold.
-    all_counts, alike_counts : numpy.ndarray
-        Shape (s,) and (s, m): all calibration nodes, and those with the node's own first choice.
-    all_below, alike_below : numpy.ndarray
-        Shape (methods, m): how many of those have a score of at most the method's threshold.
-    edges, histogram, all_histogram : numpy.ndarray
+    all_counts, alike_counts, all_below, alike_below
+        Shape (s,) and (s, m): all calibration nodes, and those with the node's own first choice; of shape (methods, m)
+        how many of them have a score of at most the method's threshold.
+    edges, histogram, all_histogram
         Edges of the histograms' bins, shape (s, bins + 1); scores of the calibration nodes at each hop, shape
         (s, m, hops, bins), and of all of them, shape (s, bins).
-    drawn, drawn_hop, drawn_parent : numpy.ndarray
+    drawn, drawn_hop, drawn_parent
         Shape (m, drawn): rows of the arrays of neighbours, −1 where there is none; their hop, and the column of a
         neighbour one hop nearer (−1 for the node itself, −2 for one not drawn).
-    neighbour_names, neighbour_score : list and numpy.ndarray
+    neighbour_names, neighbour_score
         Every neighbour drawn anywhere; a score for each s, NaN where it does not calibrate.
-    informed, sentences : numpy.ndarray and list of str
-        For each s the place, below called e, of the evidence that it rests on, −1 where there is none; and for each e
-        what a labelled neighbour does.
-    voices, voice_hop, speaking : numpy.ndarray
+    informed, sentences
+        For each s the place e of the evidence that it rests on, −1 for none; for each e what a labelled neighbour does.
+    voices, voice_hop, speaking
         Shape (e, m, voices): the labelled nodes with the strongest evidence, as rows of the arrays of neighbours (−1
         where there is none), and their hop; shape (e, m): how many there are in total.
     """
@@ -116,7 +106,7 @@ def explore(page: Page, *, names: npt.NDArray[Any], ball: IntArray, focus: int =
     `names` and `ball` have one entry per node: what it is called, and its neighbourhood on the map.
     """
     comparison, focus = page.comparison, min(focus, len(page.methods) - 1)
-    scored, of_method = _scored_nodes(comparison)
+    of_method, scored = each_once([result.calibrated.scored for result in comparison], id)
     bounds = [part.bound for part in scored]
     informed, explainers = page.evidence(bounds)
     per_node = page.node_bytes(len(scored), len(explainers))
@@ -173,13 +163,6 @@ def affordable(own: int, hops: int, methods: int, scored: int) -> int:
     per_method = 4 * hops + 32
     per_node = scored * per_score + methods * per_method + DRAWN_NODES * 6 + own
     return max(20, min(EXPLORED_NODES, BUDGET // per_node))
-
-
-def _scored_nodes(comparison: Comparison) -> tuple[list[Scored], IntArray]:
-    """Return the scored nodes that the methods are made of, each once, and which of them each method has."""
-    once = {id(result.calibrated.scored): result.calibrated.scored for result in comparison}
-    order = list(once)
-    return list(once.values()), np.array([order.index(id(result.calibrated.scored)) for result in comparison])
 
 
 def _sample(
@@ -359,21 +342,11 @@ def _drawing(
     return {"drawn": drawn, "drawn_hop": hop, "drawn_parent": parent}
 
 
-def each_once(items: Sequence[Item | None], same: Callable[[Item, Item], bool]) -> tuple[IntArray, list[Item]]:
-    """Return the place of each item in a list that holds each of them once, −1 for None; and that list.
-
-    Examples
-    --------
-    >>> places, items = each_once([3, None, 4, 3], int.__eq__)
-    >>> places.tolist(), items
-    ([0, -1, 1, 0], [3, 4])
-    """
-    once: list[Item] = []
-    places = np.full(len(items), -1)
-    for i, item in enumerate(items):
-        if item is None:
-            continue
-        known = [place for place, other in enumerate(once) if same(item, other)]
-        places[i] = known[0] if known else len(once)
-        once += [] if known else [item]
-    return places, once
+def each_once(items: Sequence[Item | None], key: Callable[[Item], Any]) -> tuple[IntArray, list[Item]]:
+    """Return the place of each item among those with other keys, −1 for None; and a list with one item of each key."""
+    once: dict[Any, Item] = {}
+    for item in items:
+        if item is not None:
+            once.setdefault(key(item), item)
+    keys = list(once)
+    return np.array([-1 if item is None else keys.index(key(item)) for item in items]), list(once.values())

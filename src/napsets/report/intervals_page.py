@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,25 +22,19 @@ from napsets.evaluation.verdict_words import whose_finite
 from napsets.groups import by_quantiles
 from napsets.predictions import PredictionIntervals
 from napsets.report.chart_parts import (
-    CHANCE_TIPS,
-    INTERVAL_TIPS,
+    Column,
     Columns,
     Looks,
     Measure,
     Row,
     Spec,
     Z,
-    drawn,
+    by_group,
     group_rows,
-    grouped,
-    layer,
     median_ends,
-    number_axis,
-    ordinal,
     range_names,
-    reach,
-    tips,
 )
+from napsets.report.charts import FORM, number_line, width_shares
 from napsets.report.data import PageKind
 from napsets.report.explorer import VOICES, Explorer, VoiceColumn, each_once
 from napsets.report.summary import Headline, Vocabulary, card
@@ -54,12 +47,10 @@ if TYPE_CHECKING:
 WIDTH_POINTS = 81
 #: Widths are drawn on a logarithmic scale where the wide ones are this many times as wide as the narrow ones.
 SKEWED = 20.0
-#: Hops whose labelled nodes have a line of their own on a node's number line.
-LINE_HOPS = 3
 #: Bytes of the sentence that says where a threshold comes from, about.
 SENTENCE = 220
-#: How charts and sentences write widths and targets.
-FORM, wide = ".3~g", PredictionIntervals.size_text
+#: How sentences write widths and targets.
+wide = PredictionIntervals.size_text
 
 
 class IntervalsPage(PageKind):
@@ -183,7 +174,7 @@ class IntervalsPage(PageKind):
 
     def evidence(self, bounds: Sequence[Any]) -> tuple[IntArray, list[Any]]:
         informed = [bound if isinstance(bound, BoundInformedIntervals) else None for bound in bounds]
-        places, once = each_once(informed, operator.is_)
+        places, once = each_once(informed, id)
         return places, [IntervalEvidenceExplainer(bound, self.comparison.graph) for bound in once]
 
     @property
@@ -228,14 +219,17 @@ class IntervalsPage(PageKind):
     # -- charts and tables ---------------------------------------------------------------------------------------------
 
     def charts(self, data: ReportData, looks: Looks, target: float) -> dict[str, Spec]:
-        fifths = "Fifth of the intervals, the narrowest first"
-        ends = [("from", "Widths from", None), ("to", "to", None)]
+        def by(rows: list[Row], field: str, title: str, *further: Column) -> Spec:
+            columns = [(field, title.split(",")[0], None), ("nodes", "Nodes", ",d"), ("mean_width", "Mean width", FORM)]
+            return by_group(looks, rows, field, title, target, *columns, *further)
+
+        ends: list[Column] = [("from", "Widths from", None), ("to", "to", None)]
         return {
-            "by-width": _by_chart(looks, data.by_width, "fifth", fifths, target, ends),
-            "by-prediction": _by_chart(looks, data.by_prediction, "prediction", "The model's best guess", target),
-            "by-degree": _by_chart(looks, data.by_degree, "degree", "Neighbours of the node", target),
-            "widths": _widths(looks, data.widths, skewed=data.skewed),
-            "line": _number_line(looks, data.explorer, data.hops),
+            "by-width": by(data.by_width, "fifth", "Fifth of the intervals, the narrowest first", *ends),
+            "by-prediction": by(data.by_prediction, "prediction", "The model's best guess"),
+            "by-degree": by(data.by_degree, "degree", "Neighbours of the node"),
+            "widths": width_shares(looks, data.widths, skewed=data.skewed),
+            "line": number_line(looks, data.explorer, data.hops),
         }
 
     def size_cards(self, headline: Headline) -> tuple[list[Row], list[Row]]:
@@ -284,13 +278,7 @@ def width_rows(titles: Sequence[str], sizes: Sequence[FloatArray]) -> list[Row]:
 
 
 def is_skewed(sizes: Sequence[FloatArray]) -> bool:
-    """Return whether the widest twentieth of all finite intervals is many times as wide as the narrowest.
-
-    Examples
-    --------
-    >>> is_skewed([np.array([1.0, 2.0, 3.0])]), is_skewed([np.array([0.01, 1.0, 100.0])])
-    (False, True)
-    """
+    """Return whether the widest twentieth of all finite intervals is many times as wide as the narrowest."""
     widths = np.concatenate([own[np.isfinite(own)] for own in sizes])
     if not widths.size or widths.min() <= 0.0:  # a point has no place on a logarithmic scale
         return False
@@ -315,45 +303,3 @@ def _number_ranges(ends: Sequence[Any]) -> list[str]:
 
 def _error(error: float) -> str:
     return "" if error != error else f"± {wide(error)}"
-
-
-def _by_chart(looks: Looks, rows: list[Row], field: str, title: str, target: float, further: Columns = ()) -> Spec:
-    columns = [(field, title.split(",")[0], None), ("nodes", "Nodes", ",d"), ("mean_width", "Mean width", FORM)]
-    tooltip = tips(*INTERVAL_TIPS, *columns, *further, *CHANCE_TIPS)
-    return grouped(looks, rows, ordinal(rows, field, title), tooltip, target)
-
-
-def _widths(looks: Looks, rows: list[Row], *, skewed: bool) -> Spec:
-    """Return the share of intervals up to each width; where some are the whole line, it ends below 100 %."""
-    scale = {"type": "log"} if skewed else {}
-    ends = [row["width"] for row in rows] or [1.0]
-    domain = [min(ends), max(ends)] if skewed else reach(rows, "width", include=ends[0])
-    x = number_axis("width", "Width of an interval", domain=domain, **scale)
-    y = number_axis("share", "Intervals up to this width", form="%", domain=[0.0, 1.0])
-    base = {"x": x, "y": y, "color": looks.colour}
-    columns = [("method", "Method", None), ("width", "Width", FORM), ("share", "At most", ".1%")]
-    dots = looks.dots(base | {"tooltip": tips(*columns)}, 14, opacity=0.6)
-    return looks.chart(300, [layer("line", base, strokeWidth=2, interpolate="step-after"), dots], rows)
-
-
-def _number_line(looks: Looks, explorer: Explorer, hops: int) -> Spec:
-    """Return the explorer's number line; the page fills in a node's interval, the model's outputs, and targets."""
-    informed = ["With evidence"] if explorer.sentences else []
-    lines = ["Interval", "Model", *informed, *(f"Targets at hop {k}" for k in range(1, min(hops, LINE_HOPS) + 1))]
-    axis = {"labelLimit": 120}
-    y: Spec = {"field": "line", "type": "nominal", "title": None, "scale": {"domain": lines}, "axis": axis}
-    x = number_axis("from", "Target", nice=False)
-    x["scale"]["domain"] = [{"expr": "low"}, {"expr": "high"}]
-    tooltip = tips(("line", "", None), ("text", "", None))
-    colours = {"domain": ["covers", "misses", "model"], "range": ["var(--good)", "var(--bad)", "var(--muted)"]}
-    colour = {"field": "kind", "type": "nominal", "legend": None, "scale": colours}
-    spans = {"y": y, "x": x, "x2": {"field": "to"}, "color": colour, "tooltip": tooltip}
-    points = {"y": y, "x": x | {"field": "value"}, "tooltip": tooltip}
-    truth, dashed = {"x": x | {"field": "value"}}, {"strokeDash": [4, 4], "strokeWidth": 2, "color": "var(--target)"}
-    layers = [
-        drawn("rule", spans, "spans", strokeWidth=9, clip=True),
-        drawn("point", points, "points", filled=True, size=55, opacity=0.55, color="var(--hop-0)", clip=True),
-        drawn("rule", truth, "truth", clip=True, **dashed),
-    ]
-    empty: Spec = {"datasets": {"spans": [], "points": [], "truth": []}}
-    return looks.chart(34 * len(lines), layers, params={"low": 0, "high": 1}) | empty

@@ -25,6 +25,7 @@ from napsets.report.chart_parts import (
     Spec,
     Table,
     band_rows,
+    between,
     coverage,
     curve_rows,
     drawn,
@@ -282,18 +283,16 @@ _TIPS = tips(
 
 def over_time_charts(result: dict[str, Any], alpha: float, noun: str = "set") -> dict[str, Spec]:
     """Return the charts of what ``evaluate --in-order`` found (figures and ``over_time``) by their names."""
-    rows: list[Row] = []
-    for point in result["over_time"]:
-        low, high = point["coverage_interval"]
-        rows.append(point | {"low": low, "high": high})
+    rows: list[Row] = [
+        point | dict(zip(("low", "high"), point["coverage_interval"], strict=True)) for point in result["over_time"]
+    ]
     window, size = result["window"], "Mean size" if noun == "set" else "Mean width"
     x = number_axis("labels", "Labels so far", form="~s")
     share = coverage("coverage", reach(rows, "coverage", "recent_coverage", include=1.0 - alpha), target=1.0 - alpha)
-    # The interval is wide at first: it is cut where the axis ends.
-    ends = {"y": share | {"field": "low"}, "y2": {"field": "high"}}
     pictures = {
         "coverage": [
-            drawn("area", {"x": x, **ends}, color="var(--band)", clip=True),
+            # The interval is wide at first: it is cut where the axis ends.
+            drawn("area", between({"x": x, "y": share}, "y", "low", "high"), color="var(--band)", clip=True),
             target_rule(1.0 - alpha, "y"),
             drawn("line", {"x": x, "y": share | {"field": "recent_coverage"}}, color="var(--method-1)", opacity=0.7),
             drawn("line", {"x": x, "y": share, "tooltip": _TIPS}, color="var(--method-0)", strokeWidth=2, point=_DOTS),
@@ -327,28 +326,6 @@ def _lines(x: Spec, rows: list[Row], fields: tuple[str, ...], title: str, includ
     ]  # fmt: skip
 
 
-#: What each picture over time shows: a heading, and a sentence or two.
-_TIME_WORDS = {
-    "coverage": (
-        "Coverage",
-        "The line with dots is the share of {noun}s so far that contain their label; the shaded interval holds at all "
-        "times together with 95 % confidence. The plain line is the share among the last {window}. The dashed line is "
-        "the target.",
-    ),
-    "size": ("Size", "The line with dots is the mean {size} so far, the plain line that of the last {window} {noun}s."),
-    "alarms": (
-        "Alarms",
-        "The line with dots is the evidence that {noun}s miss more often than {alpha:.3g} of the time, the plain line "
-        "the evidence that the order of the labels matters. An alarm is raised where a line reaches 2, the dashed "
-        "line. A false alarm has a chance of at most 1 %, over all time.",
-    ),
-    "delay": (
-        "Delay of labels",
-        "How many labels came between a {noun} and its own label: the median over the last {window}.",
-    ),
-}
-
-
 def write_over_time(
     path: str | os.PathLike[str],
     result: dict[str, Any],
@@ -361,11 +338,8 @@ def write_over_time(
     The other parameters are those of `over_time_charts`.
     """
     check_place(path)
-    pictures, size = over_time_charts(result, alpha, noun), "size" if noun == "set" else "width"
-    words = {
-        name: (title, text.format(noun=noun, window=result["window"], size=size, alpha=alpha))
-        for name, (title, text) in _TIME_WORDS.items()
-        if name in pictures
-    }
-    title, specs = f"{noun.capitalize()}s over time", as_json(pictures)
-    return _write(path, _filled("over_time.html.j2", title=title, words=words, figures=figures, specs=specs))
+    shown = {"title": f"{noun.capitalize()}s over time", "noun": noun, "window": result["window"], "alpha": alpha}
+    pictures = over_time_charts(result, alpha, noun)
+    return _write(
+        path, _filled("over_time.html.j2", pictures=pictures, figures=figures, specs=as_json(pictures), **shown)
+    )

@@ -20,29 +20,20 @@ from napsets.evaluation.metrics import coverage_by_class, coverage_by_degree
 from napsets.evaluation.results import MethodResult, finite_together
 from napsets.levels import chance_band
 from napsets.report.chart_parts import (
-    CHANCE_TIPS,
-    INTERVAL_TIPS,
     Columns,
     Looks,
     Measure,
     Row,
     Spec,
     Z,
-    coverage,
-    drawn,
+    by_group,
     group_rows,
-    grouped,
-    layer,
     mean_ends,
-    number_axis,
-    ordinal,
     range_names,
-    reach,
     share_row,
-    target_rule,
-    tips,
     wilson,
 )
+from napsets.report.charts import FIRST_CLASSES, by_class, set_sizes
 from napsets.report.data import PageKind
 from napsets.report.explorer import VOICES, Explorer, VoiceColumn, each_once
 from napsets.report.summary import Headline, Vocabulary, card, number, quoted, size_range
@@ -53,10 +44,8 @@ if TYPE_CHECKING:
 
 #: Set sizes with fewer nodes are not drawn.
 LEAST_NODES = 10
-#: Classes that are drawn at first, and set sizes that have a place of their own where classes are many.
-FIRST_CLASSES, MOST_SIZES = 20, 12
-#: Marks that a chart of classes has room for, each on a line of its own; more of them stand closer together.
-SPREAD_MARKS = 60
+#: Set sizes that have a place of their own where classes are many.
+MOST_SIZES = 12
 
 
 class SetsPage(PageKind):
@@ -194,7 +183,7 @@ class SetsPage(PageKind):
 
     def evidence(self, bounds: Sequence[Any]) -> tuple[IntArray, list[Any]]:
         """Return for each bound score which evidence it rests on (−1 for none), and the explainer of each."""
-        places, informed = each_once([evidence_of(bound) for bound in bounds], _same_evidence)
+        places, informed = each_once([evidence_of(bound) for bound in bounds], _evidence_key)
         return places, [EvidenceExplainer(bound, self.comparison.graph) for bound in informed]
 
     @property
@@ -204,7 +193,9 @@ class SetsPage(PageKind):
 
     def node_bytes(self, scored: int, evidence: int) -> int:
         """Return how many bytes a node takes in the page in addition to what it takes on all pages."""
-        return node_bytes(len(self.class_names), len(self.methods), scored, evidence)
+        classes = len(self.class_names)
+        own = (16 * scored + len(self.methods)) * classes
+        return own + evidence * (VOICES * 16 + 4) + 4 * classes * bool(evidence)
 
     def explained(self, rows: IntArray, neighbours: IntArray, calibrates: BoolArray, bounds: Sequence[Any]) -> Row:
         """Return what explains the predictions of some rows, and what the neighbours that calibrate are.
@@ -236,14 +227,15 @@ class SetsPage(PageKind):
     def charts(self, data: ReportData, looks: Looks, target: float) -> dict[str, Spec]:
         """Return the charts that only this kind of page has, and that of degrees."""
         sizes = size_groups(data.by_size, len(self.class_names), target)
-        columns = [("degree", "Degree", None), ("nodes", "Nodes", ",d"), ("mean_size", "Mean size", ".2f")]
-        degrees = ordinal(data.by_degree, "degree", "Neighbours of the node")
-        tooltip = tips(*INTERVAL_TIPS, *columns, *CHANCE_TIPS)
+        # Empty sets never cover: a fact, not a finding. A handful of nodes tells nothing, and squeezes all others.
+        telling = [row for row in sizes if row["size"] > 0 and row["nodes"] >= LEAST_NODES]
+        of_size = [("sizes", "Set size", None), ("nodes", "Nodes", ",d")]
+        of_degree = [("degree", "Degree", None), ("nodes", "Nodes", ",d"), ("mean_size", "Mean size", ".2f")]
         return {
-            "by-size": _by_size(looks, sizes, target),
-            "by-class": _by_class(looks, data.by_class, target),
-            "by-degree": grouped(looks, data.by_degree, degrees, tooltip, target),
-            "sizes": _sizes(looks, sizes),
+            "by-size": by_group(looks, telling, "sizes", "Labels in the set", target, *of_size),
+            "by-class": by_class(looks, data.by_class, target),
+            "by-degree": by_group(looks, data.by_degree, "degree", "Neighbours of the node", target, *of_degree),
+            "sizes": set_sizes(looks, sizes),
         }
 
     def size_cards(self, headline: Headline) -> tuple[list[Row], list[Row]]:
@@ -277,11 +269,6 @@ class SetsPage(PageKind):
             (f"{row['full']:,}", percent(row["full_rate"])),
             (f"{row['infinite']:,}", percent(row["infinite"] / row["nodes"])),
         ]
-
-
-def node_bytes(classes: int, methods: int, scored: int, evidence: int = 0) -> int:
-    """Return how many bytes the labels of a node and their evidence take in the page."""
-    return (16 * scored + methods) * classes + evidence * (VOICES * 16 + 4) + 4 * classes * bool(evidence)
 
 
 def size_groups(rows: list[Row], num_classes: int, target: float) -> list[Row]:
@@ -333,53 +320,5 @@ def _weakest_first(rows: list[Row], title: str, weak: Sequence[str]) -> list[Row
     return sorted((row | {"order": place[row["order"]]} for row in rows), key=lambda row: row["order"])
 
 
-def _same_evidence(first: BoundInformed, second: BoundInformed) -> bool:
-    return first.exponents == second.exponents and np.array_equal(first.reference.nodes, second.reference.nodes)
-
-
-def _by_size(looks: Looks, rows: list[Row], target: float) -> Spec:
-    # Empty sets never cover: a fact, not a finding. A handful of nodes tells nothing, and squeezes all others.
-    rows = [row for row in rows if row["size"] > 0 and row["nodes"] >= LEAST_NODES]
-    tooltip = tips(*INTERVAL_TIPS, ("sizes", "Set size", None), ("nodes", "Nodes", ",d"), *CHANCE_TIPS)
-    return grouped(looks, rows, ordinal(rows, "sizes", "Labels in the set"), tooltip, target)
-
-
-def _by_class(looks: Looks, rows: list[Row], target: float) -> Spec:
-    domain = reach(rows, "coverage", include=target)
-    names = {row["order"]: row["class"] for row in rows}
-    columns = [("class", "Class", None), ("nodes", "Nodes", ",d"), ("mean_size", "Mean size", ".2f"), *CHANCE_TIPS]
-    # Classes stand on the axis by number: a name in an expression or as a key would mean something there.
-    axis = {"labelExpr": "names[datum.value]", "labelLimit": 130}
-    y: Spec = {"field": "order", "type": "ordinal", "title": None, "axis": axis}
-    spread = len(looks.titles) * min(len(names), FIRST_CLASSES) <= SPREAD_MARKS
-    step = max(22.0, 9.5 * len(looks.titles)) if spread else 22.0
-    beside = {"y": y, "yOffset": looks.method | {"scale": {"paddingOuter": 0.3}}}
-    base = beside | {
-        "x": coverage(domain=domain, target=target),
-        "color": looks.colour,
-        "tooltip": tips(*INTERVAL_TIPS, *columns),
-    }
-    first = [row for row in rows if row["method"] == looks.titles[0]]
-    chance = [{name: row[name] for name in ("order", "chance_low", "chance_high")} for row in first]
-    ends = {"y": y, "x": coverage("chance_low", domain, target=target), "x2": {"field": "chance_high"}}
-    band = drawn("rule", ends, chance, color="var(--band)", strokeWidth=0.9 * step, clip=True)
-    band["transform"] = [{"filter": "datum.order < limit"}]
-    marks = looks.dots(base, 50)
-    marks["transform"] = [*marks["transform"], {"filter": "datum.order < limit"}]
-    listed = [names.get(c, "") for c in range(max(names) + 1)]
-    params = {"names": listed, "limit": FIRST_CLASSES}
-    height = max(120, round(step * min(len(names), FIRST_CLASSES)))
-    return looks.chart(height, [band, target_rule(target, "x"), marks], rows, params=params)
-
-
-def _sizes(looks: Looks, rows: list[Row]) -> Spec:
-    columns = [("method", "Method", None), ("sizes", "Set size", None), ("nodes", "Nodes", ",d")]
-    top = max(row["share"] for row in rows)
-    encoding = {
-        "x": ordinal(rows, "sizes", "Labels in the set"),
-        "xOffset": looks.method,
-        "y": number_axis("share", "Share of nodes", form="%", domain=[0.0, top], nice=True),
-        "color": looks.colour,
-        "tooltip": tips(*columns, ("share", "Share", ".1%")),
-    }
-    return looks.chart(260, [layer("bar", encoding, cornerRadiusEnd=2)], rows)
+def _evidence_key(bound: BoundInformed) -> tuple[Any, ...]:
+    return bound.exponents, bound.reference.nodes.tobytes()

@@ -25,14 +25,7 @@ _NAMED = 4
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a node and its label are called on the page.
-
-    Examples
-    --------
-    >>> words = Vocabulary.parse("package, build system")
-    >>> words.nodes, words.labels, Vocabulary.parse("city, country").labels
-    ('packages', 'build systems', 'countries')
-    """
+    """What a node and its label are called on the page."""
 
     node: str = "node"
     label: str = "class"
@@ -189,25 +182,13 @@ def _steps(data: ReportData, words: Vocabulary) -> list[str]:
 
 
 def size_range(sizes: np.ndarray) -> str:
-    """Return between what most sizes lie, in words.
-
-    Examples
-    --------
-    >>> size_range(np.array([1, 1, 2, 2, 2, 3])), size_range(np.array([1, 1, 2])), size_range(np.array([1, 1, 1, 1]))
-    ('1 to 3', '1 or 2', '1')
-    """
+    """Return between what most sizes lie, in words."""
     low, high = (int(end) for end in np.quantile(np.maximum(sizes, 1), [0.1, 0.9], method="nearest"))
     return str(low) if low == high else f"{low} {'or' if high == low + 1 else 'to'} {high}"
 
 
 def quoted(names: list[str], most: int = 8) -> str:
-    """Return names in quotation marks as a list, of many names only the first.
-
-    Examples
-    --------
-    >>> print(quoted(["a"]), quoted(["a", "b", "c"]), quoted(["a", "b", "c"], most=2), sep="; ")
-    “a”; “a”, “b” and “c”; “a” and 2 more
-    """
+    """Return names in quotation marks as a list, of many names only the first."""
     marked = [f"“{name}”" for name in names]
     if len(marked) > most:
         marked[most - 1 :] = [f"{len(marked) - most + 1} more"]
@@ -233,35 +214,17 @@ def cell(value: Any) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a clause as a sentence.
-
-    Examples
-    --------
-    >>> sentence("sets of 1.2 labels")
-    'Sets of 1.2 labels.'
-    """
+    """Return a clause as a sentence."""
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def unbroken(text: str) -> str:
-    r"""Return text in which a number and its percent sign stay on one line.
-
-    Examples
-    --------
-    >>> unbroken("53 % smaller")
-    '53\xa0% smaller'
-    """
+    """Return text in which a number and its percent sign stay on one line."""
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def code(text: str) -> Any:
-    """Return a sentence as HTML, with what stands between backticks as code.
-
-    Examples
-    --------
-    >>> print(code("add `--by class` if a < b"))
-    add <code>--by class</code> if a &lt; b
-    """
+    """Return a sentence as HTML, with what stands between backticks as code."""
     from markupsafe import Markup, escape
 
     parts = [escape(unbroken(visible(part))) for part in text.split("`")]
