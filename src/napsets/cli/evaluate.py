@@ -14,13 +14,13 @@ import typer
 
 from napsets.checks.arguments import IntArray
 from napsets.cli._methods import is_given
-from napsets.cli._options import LARGEST_COUNT, LARGEST_SEED, Labels, LabelsAre, Only, ReadingOptions, refuse_given
+from napsets.cli._options import LARGEST_COUNT, LARGEST_SEED, Labels, Only, ReadingOptions, refuse_given
 from napsets.cli._output import Output, number, percent, table
 from napsets.errors import FileFormatError
 from napsets.files import read_graph_around, read_groups, read_prediction
 from napsets.files.formats import open_table
 from napsets.files.ids import read_node_rows
-from napsets.files.reading import Reading
+from napsets.files.reading import LabelsAre, Reading
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 if TYPE_CHECKING:
