@@ -133,3 +133,13 @@ def test_intervals_of_a_saved_method_are_those_of_the_files(must_run, run, tmp_p
     assert saved.read_text() == direct.read_text()
     refused = run("predict", "--method-file", method_file, "--p-values", "plain", "-o", saved, code=2)
     assert "intervals have no candidates" in refused.stderr
+
+
+@pytest.mark.parametrize("command", [["predict"], ["calibrate"], ["inspect", "--node", "n160"]])
+def test_a_method_for_classification_is_refused_with_those_for_regression(run, tmp_path, command):
+    output = [] if command[0] == "inspect" else ["-o", tmp_path / "out.npz"]
+    files = number_files(tmp_path, "cqr")
+    refused = run(*command, "--task", "regression", *files, "--method", "thr", *output, code=2)
+    said = " ".join(refused.stderr.replace("│", " ").split())
+    assert "thr is for classification; with --task regression, use one of split, naps" in said
+    assert "--method" in said

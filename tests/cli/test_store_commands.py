@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 
+from napsets import Graph, make_method
 from napsets.cli._options import InputFiles, ReadingOptions
 from napsets.cli.stores import live_from_files, serve
 from napsets.files import read_sets
@@ -141,6 +143,36 @@ def test_sets_of_a_saved_method_are_those_of_the_files(run: Any, world: Any, tmp
         result = run("predict", *options, "--alpha", 0.2)
         assert result.exit_code == 0, result.output
     assert saved.read_text() == direct.read_text()
+
+
+def test_labels_of_a_saved_method_are_integers_where_they_were(run: Any, tmp_path: Path) -> None:
+    nodes = range(12)
+    files = {
+        "-e": write(tmp_path / "e.csv", "source,target", *(f"{node},{(node + 1) % 12}" for node in nodes)),
+        "-p": write(tmp_path / "p.csv", "node,3,7", *(f"{node},{0.9 - node / 20},{0.1 + node / 20}" for node in nodes)),
+        "-l": write(tmp_path / "l.csv", "node,label", *(f"{node},{3 + node % 2 * 4}" for node in nodes[:9])),
+    }
+    options = [*(part for pair in files.items() for part in pair), "--method", "split"]
+    for arguments in (
+        ("calibrate", *options, "-o", tmp_path / "method.npz"),
+        ("predict", *options, "-o", tmp_path / "direct.csv"),
+        ("predict", "--method-file", tmp_path / "method.npz", "-o", tmp_path / "saved.csv"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 0, result.output
+    assert "[3, 7]" in (tmp_path / "direct.csv").read_text()
+    assert (tmp_path / "saved.csv").read_text() == (tmp_path / "direct.csv").read_text()
+
+
+def test_classes_of_a_saved_method_without_names_go_by_their_numbers(run: Any, tmp_path: Path) -> None:
+    p = np.tile([0.3, 0.7], (12, 1))
+    graph = Graph.from_edge_index(np.stack([np.arange(11), np.arange(1, 12)]))
+    make_method("split").calibrate(graph, p, np.ones(12, dtype=int), calibration=np.arange(9)).save(tmp_path / "m.npz")
+    result = run("predict", "--method-file", tmp_path / "m.npz", "-o", tmp_path / "sets.parquet")
+    assert result.exit_code == 0, result.output
+    written = pyarrow.parquet.read_table(tmp_path / "sets.parquet")
+    assert written.column("prediction").to_pylist() == [1, 1, 1]
+    assert read_sets(tmp_path / "sets.parquet").class_names == ["0", "1"]
 
 
 def test_sets_of_a_saved_method_record_their_p_values(run: Any, world: Any, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from napsets.cli._options import (
     make_score,
 )
 from napsets.errors import InvalidInputError
-from napsets.evaluation.kinds import SETS, kind_of
+from napsets.evaluation.kinds import SETS, interval_methods, kind_of
 from napsets.files import Inputs, read_features, read_groups
 from napsets.groups import GROUPS, ByGroup
 from napsets.localisers.hops import DECAYS
@@ -159,6 +159,9 @@ class MethodOptions:
     def check(self, read: ReadingOptions) -> None:
         """Refuse settings that are wrong whatever the files contain, before files are read."""
         groups_file(self.by)
+        if read.prediction is PredictionIntervals and self.name not in interval_methods():
+            message = f"{self.name} is for classification; with --task regression, use one of"
+            raise typer.BadParameter(f"{message} {', '.join(interval_methods())}", param_hint="--method")
         score = make_score(self.score)
         if prediction_type(score) is read.prediction:
             self._check_features(self.make(read, score))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from napsets.cli._methods import MethodOptions, ignored
 from napsets.cli._options import InputFiles, ReadingOptions
 from napsets.cli._output import Output, number, table, writable_file
+from napsets.methods.saving import save
 
 EXAMPLES = [
     "napsets calibrate --edges edges.parquet --probabilities p.parquet --labels y.parquet -o method.npz",
@@ -40,16 +42,18 @@ def calibrate(
         chosen = options.make_for(context, inputs, read, steps.stage)
         steps.stage("calibrating")
         ids = inputs.ids.values.to_numpy(zero_copy_only=False)
+        names = inputs.class_names
         calibrated = chosen.calibrate(
             inputs.graph,
             inputs.outputs,
-            inputs.truth,
+            # By name, because classes may be called by other numbers than theirs.
+            inputs.truth if names is None else np.array([*names, None], dtype=object)[inputs.truth],
             calibration=inputs.prediction.known(inputs.truth),
             ids=ids.astype(str) if inputs.ids.is_string else ids,
-            class_names=inputs.class_names,
+            class_names=names,
         )
         steps.stage(f"writing {output}")
-        calibrated.save(output)
+        save(calibrated, output, integer_labels=inputs.integer_labels)
     nodes, calibration = len(inputs.ids), int(inputs.calibration.size)
     result = {"output": str(output), "nodes": nodes, "calibration": calibration, "method": options.name}
     rows = [("nodes", number(nodes)), ("calibration nodes", number(calibration))]

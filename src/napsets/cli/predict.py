@@ -297,7 +297,10 @@ def _predict_saved(request: Request) -> dict[str, Any]:
             raise InvalidInputError("there is no node to predict: every node has a label. Pass --nodes.")
         classes = None if saved.class_names is None else list(saved.class_names)
         truth = np.full(len(ids), -1)
-        inputs = Inputs(ids, None, None, truth, nodes, classes, prediction=saved.prediction)  # type: ignore[arg-type]
+        inputs = Inputs(
+            ids, None, None, truth, nodes, classes,  # type: ignore[arg-type]
+            prediction=saved.prediction, integer_labels=saved.integer_labels,
+        )  # fmt: skip
         settings = {
             "alpha": saved.alpha if own else request.method.alpha,
             "store": None if source.store is None else str(source.store),

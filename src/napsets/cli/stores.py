@@ -324,6 +324,7 @@ class StorePredictor:
     """A living graph as something that predicts nodes by their positions among its ids."""
 
     prediction = PredictionSets
+    integer_labels = False
 
     def __init__(self, path: Path) -> None:
         from napsets.live.live import Live
@@ -346,12 +347,14 @@ class SavedMethod:
     """A calibrated method from a file, likewise."""
 
     def __init__(self, path: Path) -> None:
-        from napsets.methods import Calibrated, load
+        from napsets.methods.saving import read_saved
 
-        loaded = load(path)
-        self.calibrated = loaded if isinstance(loaded, Calibrated) else loaded.calibrated()
-        scored = self.calibrated.scored
-        self.class_names, self.method, self.score = scored.class_names, self.calibrated.method, self.calibrated.score
+        saved = read_saved(path)
+        self.calibrated, scored = saved.calibrated, saved.calibrated.scored
+        self.method, self.score = self.calibrated.method, self.calibrated.score
+        #: Classes without names go by their numbers.
+        self.class_names = scored.class_names or [str(y) for y in range(scored.bound.num_labels)] or None
+        self.integer_labels = saved.integer_labels or scored.class_names is None
         self.prediction = prediction_type(self.method.score)
         everyone = np.arange(self.calibrated.num_nodes)
         self.ids: Sequence[Any] = (everyone if scored.ids is None else scored.ids).tolist()

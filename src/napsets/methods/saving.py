@@ -50,10 +50,16 @@ class Saved:
     kind: str  #: the class that wrote it
     calibrated: Calibrated  #: the calibrated method
     auto: AutoMethod | None = None  #: the settings that chose the method, where one was chosen
+    integer_labels: bool = False  #: whether labels were integers in the file that they came from
 
 
 def save(
-    calibrated: Calibrated, path: str | os.PathLike[str], *, kind: str = "Method", auto: AutoMethod | None = None
+    calibrated: Calibrated,
+    path: str | os.PathLike[str],
+    *,
+    kind: str = "Method",
+    auto: AutoMethod | None = None,
+    integer_labels: bool = False,
 ) -> None:
     """Write a calibrated method to one file.
 
@@ -67,6 +73,8 @@ def save(
         The class that `napsets.load` is to return.
     auto : AutoMethod, optional
         The settings that chose the method.
+    integer_labels : bool
+        Whether labels were integers in the file that they came from, as they then are in files of predictions.
     """
     method, scored, graph = _writable(calibrated), calibrated.scored, calibrated.graph
     description = method.describe()  # which refuses what no file can hold
@@ -107,6 +115,8 @@ def save(
         "auto": None if auto is None else auto.describe(),
         "choice": None if calibrated.choice is None else calibrated.choice.describe(),
     }
+    if integer_labels:
+        header["integer_labels"] = True
     _check_depth(header)
     write_archive(path, header, arrays)
 
@@ -143,7 +153,8 @@ def read_saved(path: str | os.PathLike[str]) -> Saved:
         if name != only:
             raise InvalidInputError(f"`localiser` must be {only} in a file of a {kind}; got {shown(name)}")
         calibrated = _restore(header, arrays)
-        return Saved(kind, calibrated, _auto(header, calibrated.method))
+        integers = check_flag("integer_labels", header.get("integer_labels", False))
+        return Saved(kind, calibrated, _auto(header, calibrated.method), integers)
 
 
 def _auto(header: dict[str, Any], method: Method) -> AutoMethod | None:
