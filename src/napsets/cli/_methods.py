@@ -159,9 +159,6 @@ class MethodOptions:
     def check(self, read: ReadingOptions) -> None:
         """Refuse settings that are wrong whatever the files contain, before files are read."""
         groups_file(self.by)
-        if read.prediction is PredictionIntervals and self.name not in interval_methods():
-            message = f"{self.name} is for classification; with --task regression, use one of"
-            raise typer.BadParameter(f"{message} {', '.join(interval_methods())}", param_hint="--method")
         score = make_score(self.score)
         if prediction_type(score) is read.prediction:
             self._check_features(self.make(read, score))
@@ -175,6 +172,9 @@ class MethodOptions:
     ) -> Any:
         """Return the method for files that were read: with their score, features and groups."""
         method, reading = self.make(read, score_of(context, self.score, inputs)), read.reading
+        if prediction_type(method.score) is not inputs.prediction:  # it has a score of its own
+            message = f"{self.name} is for classification; with --task regression, use one of"
+            raise typer.BadParameter(f"{message} {', '.join(interval_methods())}", param_hint="--method")
         self._check_features(method)
         if self.features is not None:
             stage("reading features")
