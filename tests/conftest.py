@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import shutil
 import sys
@@ -153,6 +154,16 @@ def run(app: Any) -> Callable[..., Any]:
 def must_run(run: Callable[..., Any]) -> Callable[..., Any]:
     """Return `run`, which insists on success unless another `code` is said."""
     return partial(run, code=0)
+
+
+@pytest.fixture(scope="session")
+def run_json(must_run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs a command with ``--json``, insists on success, and returns what it answers."""
+
+    def call(*arguments: object, **options: Any) -> Any:
+        return json.loads(must_run(*arguments, "--json", **options).stdout)
+
+    return call
 
 
 @pytest.fixture

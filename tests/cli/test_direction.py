@@ -21,12 +21,6 @@ def directed(tmp_path):
     return world, ns.Graph.from_edge_index(world.edge_index, 240, directed=True)
 
 
-def told_by(run, *arguments):
-    shown = run(*arguments, "--json")
-    assert shown.exit_code == 0, shown.output
-    return json.loads(shown.stdout)
-
-
 def known(world):
     return np.where(np.isin(np.arange(240), world.calibration), world.labels, -1)
 
@@ -36,9 +30,9 @@ def labels_and_edges(world):
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_homophily_is_that_of_the_neighbours_along_it(run, directed, direction):
+def test_homophily_is_that_of_the_neighbours_along_it(run_json, directed, direction):
     world, graph = directed
-    answer = told_by(run, "homophily", *labels_and_edges(world), "--directed", "--direction", direction)
+    answer = run_json("homophily", *labels_and_edges(world), "--directed", "--direction", direction)
     homophily = measure_homophily(graph.along(direction), known(world), num_classes=3)
     assert answer["homophily"] == pytest.approx(homophily.mean)
     assert answer["without_labelled_neighbour"] == homophily.unmet
@@ -46,10 +40,10 @@ def test_homophily_is_that_of_the_neighbours_along_it(run, directed, direction):
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_a_recommendation_looks_around_along_it_and_says_how_to_ask_for_it(run, directed, direction):
+def test_a_recommendation_looks_around_along_it_and_says_how_to_ask_for_it(run_json, directed, direction):
     world, graph = directed
     flags = ["--directed", "--direction", direction]
-    answer = told_by(run, "recommend", *labels_and_edges(world), *flags, "--nodes", world.truth)
+    answer = run_json("recommend", *labels_and_edges(world), *flags, "--nodes", world.truth)
     recommendation = recommend(graph, known(world), nodes=world.rest, direction=direction)
     # The command numbers nodes otherwise, and no number of these hangs on that.
     for name in ("homophily", "mean_degree", "split_bound"):
@@ -72,12 +66,12 @@ def test_trials_make_naps_look_along_it(directed, direction):
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_degrees_and_neighbourhoods_are_those_along_it(tmp_path, run, directed, direction):
+def test_degrees_and_neighbourhoods_are_those_along_it(tmp_path, run, run_json, directed, direction):
     world, graph = directed
     target = tmp_path / "sets.parquet"
     assert run("predict", *world.files, "--method", "split", "-o", target).exit_code == 0
     flags = ["--edges", world.edges, "--directed", "--direction", direction, "--radius", 1, "--min-size", 2]
-    answer = told_by(run, "evaluate", target, "--labels", world.truth, *flags)
+    answer = run_json("evaluate", target, "--labels", world.truth, *flags)
     degrees = graph.along(direction).degrees[world.rest]
     ends = [tuple(map(int, row["group"].split("–"))) for row in answer["coverage_by_degree"]]
     counts = [int(((degrees >= low) & (degrees <= high)).sum()) for low, high in ends]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pyarrow.parquet
 import pytest
@@ -26,19 +24,13 @@ FLAGS: dict[str, list[object]] = {
 }
 
 
-def told_by(run, *arguments):
-    shown = run("inspect", *arguments, "--json")
-    assert shown.exit_code == 0, shown.output
-    return json.loads(shown.stdout)
-
-
 def number(value):
     return float(value.replace("Infinity", "inf")) if isinstance(value, str) else value
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".npz"])
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
-def test_the_rows_of_a_file_of_intervals_are_explained_like_it(tmp_path, run, flags, suffix):
+def test_the_rows_of_a_file_of_intervals_are_explained_like_it(tmp_path, run, run_json, flags, suffix):
     files, target = number_files(tmp_path), tmp_path / f"intervals{suffix}"
     done = run("predict", "--task", "regression", *files, *flags, "-o", target)
     assert done.exit_code == 0, done.output
@@ -47,13 +39,13 @@ def test_the_rows_of_a_file_of_intervals_are_explained_like_it(tmp_path, run, fl
         name: np.asarray(table[name]) for name in ("node", "lower", "upper", "threshold", "support", "prediction")
     }
     for row in [0, 20, int(columns["threshold"].argmax())]:
-        answer = told_by(run, "--node", columns["node"][row], "--like", target, *files)
+        answer = run_json("inspect", "--node", columns["node"][row], "--like", target, *files)
         for name in ("lower", "upper", "threshold", "support", "prediction"):
             assert number(answer[name]) == columns[name][row], name
         assert (answer["task"], answer["score"]) == ("regression", "cqr")
         assert (answer["calibration"], answer["labelled"]) == (150, 150)
         # Nothing hangs on the file but its settings.
-        again = told_by(run, "--node", columns["node"][row], "--task", "regression", *files, *flags)
+        again = run_json("inspect", "--node", columns["node"][row], "--task", "regression", *files, *flags)
         assert again | {"like": str(target)} == answer
 
 
@@ -101,13 +93,13 @@ def test_a_file_of_another_kind_is_named_and_not_a_flag_that_was_not_given(tmp_p
 
 
 @pytest.mark.parametrize("score", COLUMNS)
-def test_what_is_told_is_what_the_library_finds(tmp_path, run, score):
+def test_what_is_told_is_what_the_library_finds(tmp_path, run_json, score):
     files = number_files(tmp_path, score)
     calibrated = number_predictor(score, "informed")
     for node in (REST[0], KNOWN[4]):
         seen = inspect_node(calibrated, node, 0.1)
-        answer = told_by(
-            run, "--node", IDS[node], "--task", "regression", *files, "--method", "informed", "--neighbours", 3
+        answer = run_json(
+            "inspect", "--node", IDS[node], "--task", "regression", *files, "--method", "informed", "--neighbours", 3
         )
         assert (answer["lower"], answer["upper"], answer["width"]) == (seen.lower, seen.upper, seen.width)
         assert answer["target"] == (Y[node] if node in KNOWN else None)
@@ -148,16 +140,16 @@ def test_tables_say_what_was_said_shifted_and_by_whom(tmp_path, run):
     assert "evidence" not in shown.stdout
 
 
-def test_the_whole_line_has_both_ends_at_infinity(tmp_path, run):
+def test_the_whole_line_has_both_ends_at_infinity(tmp_path, run, run_json):
     files = number_files(tmp_path)
     flags = ["--node", "n160", "--task", "regression", *files, "--hops", 1, "--alpha", 0.001]
-    answer = told_by(run, *flags)
+    answer = run_json("inspect", *flags)
     assert (answer["lower"], answer["upper"]) == ("-Infinity", "Infinity")
     assert answer["reason"].endswith("the threshold is ∞ and the interval is the whole line.")
     assert "[−∞, ∞]" in run("inspect", *flags).stdout
 
 
-def test_groups_of_a_file_and_foreign_columns_are_found_again(tmp_path, run):
+def test_groups_of_a_file_and_foreign_columns_are_found_again(tmp_path, run, run_json):
     groups = write(tmp_path / "groups.csv", {"node": IDS, "group": np.array(["a", "b"])[np.arange(IDS.size) % 2]})
     files = number_files(tmp_path, suffix=".csv", labels={"id": IDS[KNOWN], "target": Y[KNOWN]})
     target = tmp_path / "intervals.parquet"
@@ -165,7 +157,7 @@ def test_groups_of_a_file_and_foreign_columns_are_found_again(tmp_path, run):
     assert run("predict", "--task", "regression", *files, *flags, "-o", target).exit_code == 0
     table = pyarrow.parquet.read_table(target)
     for row in (0, 1):
-        answer = told_by(run, "--node", table["node"][row].as_py(), "--like", target, *files)
+        answer = run_json("inspect", "--node", table["node"][row].as_py(), "--like", target, *files)
         assert answer["threshold"] == table["threshold"][row].as_py()
 
 

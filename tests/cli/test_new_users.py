@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import numpy as np
@@ -34,24 +33,19 @@ def amazon(tmp_path_factory):
     return folder, world
 
 
-def told_by(run, *flags, code=0):
-    shown = run(*flags, "--json", code=code)
-    return json.loads(shown.stdout)
-
-
-def predict_amazon(run, folder, labels, target, *more, code=0):
+def predict_amazon(run_json, folder, labels, target, *more, code=0):
     files = ["-e", folder / "edges.parquet", "-p", folder / "probabilities.parquet", "-l", folder / f"{labels}.parquet"]
-    return told_by(run, "predict", *files, "-o", target, *more, code=code)
+    return run_json("predict", *files, "-o", target, *more, code=code)
 
 
 @pytest.mark.parametrize(
     ("labels", "method"), [("train", "auto"), ("train", "split"), ("confident", "auto"), ("confident", "split")]
 )
-def test_labels_of_training_and_of_the_confident_half_withdraw_the_promise(run, amazon, tmp_path, labels, method):
+def test_labels_of_training_and_of_the_confident_half_withdraw_the_promise(run_json, amazon, tmp_path, labels, method):
     folder, world = amazon
     target = tmp_path / "sets.parquet"
     more = ["--method", method, "--fail-on", "warning"]
-    verdict = predict_amazon(run, folder, labels, target, *more, code=3)["verdict"]
+    verdict = predict_amazon(run_json, folder, labels, target, *more, code=3)["verdict"]
     first = verdict["lines"][0]
     assert first.startswith("No promise of coverage can be made: the model finds the labelled nodes easier than the ")
     assert ("It was probably trained on them" in first) == (labels == "train")
@@ -63,39 +57,39 @@ def test_labels_of_training_and_of_the_confident_half_withdraw_the_promise(run, 
         assert np.mean(np.array(hits)[unseen]) < verdict["band"][0]
 
 
-def test_random_labels_keep_the_promise_and_training_nodes_are_left_out(run, amazon, tmp_path):
+def test_random_labels_keep_the_promise_and_training_nodes_are_left_out(run_json, amazon, tmp_path):
     folder, world = amazon
     nodes = tmp_path / "train.csv"
     nodes.write_text("node\n" + "\n".join(map(str, world["train"])) + "\n")
     answer = predict_amazon(
-        run, folder, "random", tmp_path / "sets.parquet", "--training", nodes, "--fail-on", "warning"
+        run_json, folder, "random", tmp_path / "sets.parquet", "--training", nodes, "--fail-on", "warning"
     )
     assert answer["verdict"]["withdrawn"] == ""
     assert answer["nodes"] == world["rest"].size - world["random"].size
     assert not np.isin(pq.read_table(tmp_path / "sets.parquet")["node"].to_numpy(), world["train"]).any()
 
 
-def test_an_error_rate_above_a_half_is_warned_of(run, larger, tmp_path):
-    verdict = told_by(run, "predict", *larger.files, "--alpha", 0.9, "-o", tmp_path / "sets.parquet")["verdict"]
+def test_an_error_rate_above_a_half_is_warned_of(run_json, larger, tmp_path):
+    verdict = run_json("predict", *larger.files, "--alpha", 0.9, "-o", tmp_path / "sets.parquet")["verdict"]
     warning = (
         "alpha = 0.9 is the error rate: sets may miss the truth 90 % of the time. For 90 % coverage, set alpha = 0.1"
     )
     assert warning in verdict["warnings"]
 
 
-def test_a_direction_that_has_no_effect_does_not_choose_the_method(run, larger, tmp_path):
+def test_a_direction_that_has_no_effect_does_not_choose_the_method(run, run_json, larger, tmp_path):
     flags = ["predict", *larger.files, "--direction", "both", "-o", tmp_path / "sets.parquet"]
     shown = run(*flags, code=0)
     assert "note: --direction has no effect without --directed" in shown.stderr
     assert "because of --direction" not in shown.stderr
-    assert told_by(run, *flags)["method"] == "auto"
+    assert run_json(*flags)["method"] == "auto"
     shown = run(*flags, "--directed", code=0)
     assert "note: the method is naps, not auto, because of --direction" in shown.stderr
-    assert told_by(run, *flags, "--directed")["method"] == "naps"
+    assert run_json(*flags, "--directed")["method"] == "naps"
 
 
-def test_sets_by_class_are_not_compared_with_what_one_threshold_would_give(run, larger, tmp_path):
-    verdict = told_by(run, "predict", *larger.files, "--by", "class", "-o", tmp_path / "sets.parquet")["verdict"]
+def test_sets_by_class_are_not_compared_with_what_one_threshold_would_give(run_json, larger, tmp_path):
+    verdict = run_json("predict", *larger.files, "--by", "class", "-o", tmp_path / "sets.parquet")["verdict"]
     assert "sets are usually larger than without groups" in verdict["lines"][0]
     assert "expected" not in verdict["lines"][0]
     assert verdict["lines"][1].startswith(
@@ -103,11 +97,11 @@ def test_sets_by_class_are_not_compared_with_what_one_threshold_would_give(run, 
     )
 
 
-def test_odds_say_from_how_many_labels_they_are_estimated(run, larger, tmp_path):
+def test_odds_say_from_how_many_labels_they_are_estimated(run_json, larger, tmp_path):
     """`report` keeps half of the labels to evaluate, so its odds rest on half as many as those of `predict`."""
     counts = []
     for command, target in (("predict", "sets.parquet"), ("report", "report.html")):
-        verdict = told_by(run, command, *larger.files, "-o", tmp_path / target)["verdict"]
+        verdict = run_json(command, *larger.files, "-o", tmp_path / target)["verdict"]
         choice = verdict["choice"] or ""
         counts.append([int(text.replace(",", "")) for text in re.findall(r"estimated from ([\d,]+) labels", choice)])
     assert counts[0] == [151]
@@ -132,8 +126,8 @@ def test_a_recommendation_names_the_smallest_sets_as_its_table_has_them(run, lar
     assert (sizes[name], size) == (min(sizes.values()), min(sizes.values()))
 
 
-def test_thr_is_compared_too_and_its_unevenness_is_shown(run, larger, tmp_path):
-    answer = told_by(run, "report", *larger.files, "-o", tmp_path / "report.html")
+def test_thr_is_compared_too_and_its_unevenness_is_shown(run, run_json, larger, tmp_path):
+    answer = run_json("report", *larger.files, "-o", tmp_path / "report.html")
     assert "thr" in [row["method"] for row in answer["results"]]
     shown = run("recommend", *larger.files, code=0).stdout
     assert re.search(r"^ thr .* \d\.\d ", shown, re.MULTILINE)
@@ -146,7 +140,7 @@ def test_sets_of_a_file_are_evaluated_with_the_range_that_chance_explains(run, l
     assert re.search(r"range that chance explains \(95 of 100 cases\) +\d+\.\d+ % to \d+\.\d+ %", shown.stdout)
 
 
-def test_a_model_of_many_classes_has_its_weak_ones_named(run, tmp_path):
+def test_a_model_of_many_classes_has_its_weak_ones_named(run_json, tmp_path):
     world = make_world(tmp_path / "world", nodes=900, degree=10)
     probabilities = world.probabilities.copy()
     weak = world.labels == 2
@@ -157,6 +151,6 @@ def test_a_model_of_many_classes_has_its_weak_ones_named(run, tmp_path):
         {"node": world.ids} | {name: probabilities[:, k] for k, name in enumerate(CLASSES)},
     )
     files = ["-e", world.edges, "-p", path, "-l", world.labels_file]
-    verdict = told_by(run, "predict", *files, "--method", "split", "-o", tmp_path / "sets.parquet")["verdict"]
+    verdict = run_json("predict", *files, "--method", "split", "-o", tmp_path / "sets.parquet")["verdict"]
     assert [group["name"] for group in verdict["weak"]] == [CLASSES[2]]
     assert any(CLASSES[2] in text and "`--by class`" in text for text in verdict["warnings"])

@@ -18,24 +18,16 @@ pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
 GRAPH = ns.Graph.from_edge_index(ENDS, SIZE)
 
 
-def told_by(run, *flags):
-    shown = run(*flags, "--json")
-    assert shown.exit_code == 0, shown.stderr
-    return json.loads(shown.stdout)
-
-
 def compared(score, calibration, nodes, **settings):
     outputs = np.column_stack(list(COLUMNS[score].values()))
     return compare_intervals(GRAPH, outputs, Y, IDS[calibration], IDS[nodes], score=score, ids=IDS, **settings)
 
 
 @pytest.mark.parametrize("score", list(COLUMNS))
-def test_the_report_compares_the_intervals_of_the_files(run, tmp_path, score):
+def test_the_report_compares_the_intervals_of_the_files(run_json, tmp_path, score):
     truth = write(tmp_path / "truth.parquet", {"node": IDS[REST], "target": Y[REST]})
     target = tmp_path / "report.html"
-    answer = told_by(
-        run, "report", "--task", "regression", *number_files(tmp_path, score), "--truth", truth, "-o", target
-    )
+    answer = run_json("report", "--task", "regression", *number_files(tmp_path, score), "--truth", truth, "-o", target)
     comparison = compared(score, KNOWN, REST, alphas=CURVE_ALPHAS)
     assert [row["coverage"] for row in answer["results"]] == [result.coverage for result in comparison]
     assert [row["median_width"] for row in answer["results"]] == pytest.approx(
@@ -106,25 +98,25 @@ def test_truth_that_leaves_no_label_to_calibrate_is_refused_by_name(run, both_fi
     assert not (tmp_path / "report.html").exists()
 
 
-def test_inspect_explains_the_interval_that_the_report_shows(run, tmp_path):
+def test_inspect_explains_the_interval_that_the_report_shows(run_json, tmp_path):
     target, files = tmp_path / "report.html", number_files(tmp_path)
-    told_by(run, "report", "--task", "regression", *files, "--methods", "split,naps-exact", "-o", target)
+    run_json("report", "--task", "regression", *files, "--methods", "split,naps-exact", "-o", target)
     calibration, nodes = halves(KNOWN, 0)
     comparison = compared("cqr", calibration, nodes, methods=["split", "naps-exact"])
     node = int(nodes[7])
-    seen = told_by(run, "inspect", *files, "--node", IDS[node], "--like", target, "--method", "naps-exact")
+    seen = run_json("inspect", *files, "--node", IDS[node], "--like", target, "--method", "naps-exact")
     row = int(np.flatnonzero(comparison.nodes == node)[0])
     assert seen["threshold"] == comparison["naps-exact"].intervals.thresholds[row]
     assert seen["lower"] == comparison["naps-exact"].intervals.lower[row]
 
 
-def test_predict_says_its_verdict_on_intervals(run, tmp_path):
+def test_predict_says_its_verdict_on_intervals(run, run_json, tmp_path):
     flags = ["predict", "--task", "regression", *number_files(tmp_path), "-o", tmp_path / "out.parquet"]
-    verdict = told_by(run, *flags)["verdict"]
+    verdict = run_json(*flags)["verdict"]
     shown = run(*flags)
     assert " ".join(verdict["lines"]) in " ".join(shown.stdout.split())
     assert verdict["lines"][0].startswith("Auto (method chosen automatically): average interval width ")
-    naps = told_by(run, *flags, "--method", "naps")
+    naps = run_json(*flags, "--method", "naps")
     assert naps["infinite"] > 0
     share = 100 * naps["infinite"] / naps["nodes"]
     assert (
@@ -149,12 +141,12 @@ def test_what_a_regression_cannot_use_is_refused(run, tmp_path, flags, message):
     assert not (tmp_path / "report.html").exists()
 
 
-def test_features_are_for_methods_that_compare_nodes(run, tmp_path):
+def test_features_are_for_methods_that_compare_nodes(run, run_json, tmp_path):
     world = make_world(tmp_path / "world", nodes=300, degree=10)
     x = np.random.default_rng(0).normal(size=(300, 4)) + world.labels[:, None]
     features = write(tmp_path / "x.parquet", {"node": world.ids} | {f"x{k}": x[:, k] for k in range(4)})
     flags = ["report", *world.files, "--truth", world.truth, "-o", tmp_path / "report.html"]
-    answer = told_by(run, *flags, "--methods", "split,snaps", "--features", features)
+    answer = run_json(*flags, "--methods", "split,snaps", "--features", features)
     comparison = compare(
         world.graph, world.probabilities, world.labels, world.ids[np.sort(world.calibration)],
         world.ids[world.rest], ids=world.ids, methods=["split", "snaps"], features=x,
@@ -162,9 +154,7 @@ def test_features_are_for_methods_that_compare_nodes(run, tmp_path):
     assert answer["results"][1]["mean_size"] == comparison["snaps"].mean_size
     assert answer["results"][1]["mean_size"] != answer["results"][0]["mean_size"]
     node = world.ids[world.rest[0]]
-    seen = told_by(
-        run, "inspect", *world.files, "--node", node, "--like", tmp_path / "report.html", "--method", "snaps"
-    )
+    seen = run_json("inspect", *world.files, "--node", node, "--like", tmp_path / "report.html", "--method", "snaps")
     row = int(np.flatnonzero(comparison.nodes == world.rest[0])[0])
     assert seen["threshold"] == comparison["snaps"].sets.thresholds[row]
     shown = run(*flags, "--methods", "split,naps", "--features", features)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -18,16 +16,10 @@ def larger(tmp_path):
     return make_world(tmp_path / "larger", nodes=600, degree=12)
 
 
-def told_by(run, *flags):
-    shown = run(*flags, "--json")
-    assert shown.exit_code == 0, shown.stderr
-    return json.loads(shown.stdout)
-
-
-def test_predict_prints_its_verdict(run, larger, tmp_path):
+def test_predict_prints_its_verdict(run, run_json, larger, tmp_path):
     target = tmp_path / "sets.parquet"
     shown = run("predict", *larger.files, "-o", target)
-    verdict = told_by(run, "predict", *larger.files, "-o", target)["verdict"]
+    verdict = run_json("predict", *larger.files, "-o", target)["verdict"]
     words = " ".join(shown.stdout.split())
     assert " ".join(verdict["lines"]) in words
     assert verdict["lines"][0].startswith("Auto (method chosen automatically): average set size ")
@@ -36,8 +28,8 @@ def test_predict_prints_its_verdict(run, larger, tmp_path):
 
 
 @pytest.mark.parametrize("method", ["split", "naps", "naps-exact"])
-def test_predict_promises_what_is_proven(run, larger, tmp_path, method):
-    answer = told_by(run, "predict", *larger.files, "--method", method, "-o", tmp_path / "sets.parquet")
+def test_predict_promises_what_is_proven(run_json, larger, tmp_path, method):
+    answer = run_json("predict", *larger.files, "--method", method, "-o", tmp_path / "sets.parquet")
     verdict, apart = answer["verdict"], 150 if method == "naps-exact" else 0
     assert verdict["size"] == answer["mean_size"]
     assert (verdict["apart"], verdict["proven"]) == (apart, method != "naps")
@@ -46,7 +38,7 @@ def test_predict_promises_what_is_proven(run, larger, tmp_path, method):
     assert (promise in verdict["lines"][1]) == (method != "naps")
 
 
-def test_predict_warns_of_labels_that_are_of_one_kind(run, tmp_path):
+def test_predict_warns_of_labels_that_are_of_one_kind(run_json, tmp_path):
     world = make_world(tmp_path / "world", nodes=900, degree=10)
     order = np.argsort(world.probabilities[:, 1], kind="stable")
     kept = order[:300]
@@ -54,15 +46,15 @@ def test_predict_warns_of_labels_that_are_of_one_kind(run, tmp_path):
         tmp_path / "labels.parquet", {"node": world.ids[kept], "label": np.array(CLASSES)[world.labels[kept]]}
     )
     files = [*world.files[:4], "--labels", labels]
-    verdict = told_by(run, "predict", *files, "-o", tmp_path / "sets.parquet")["verdict"]
+    verdict = run_json("predict", *files, "-o", tmp_path / "sets.parquet")["verdict"]
     assert any(text.startswith("only 149 labels set the level") for text in verdict["warnings"])
     assert verdict["lines"][0].startswith("No promise of coverage can be made: ")
     drift = next(text for text in verdict["warnings"] if "differ from the predicted nodes in predicted class: " in text)
     assert "nodes predicted to be dog make up " in drift
 
 
-def test_the_report_says_the_verdict_of_the_comparison(run, larger, tmp_path):
-    answer = told_by(run, "report", *larger.files, "--truth", larger.truth, "-o", tmp_path / "report.html")
+def test_the_report_says_the_verdict_of_the_comparison(run_json, larger, tmp_path):
+    answer = run_json("report", *larger.files, "--truth", larger.truth, "-o", tmp_path / "report.html")
     comparison = ns.evaluation.comparison.compare(
         larger.graph, larger.probabilities, larger.labels, larger.ids[np.sort(larger.calibration)],
         larger.ids[larger.rest], ids=larger.ids, alphas=ns.evaluation.comparison.CURVE_ALPHAS,
@@ -70,18 +62,18 @@ def test_the_report_says_the_verdict_of_the_comparison(run, larger, tmp_path):
     assert answer["verdict"]["lines"] == list(comparison.verdict(CLASSES).lines)
 
 
-def test_fallback_and_level_are_settings_of_report_inspect_and_predict(run, larger, tmp_path):
+def test_fallback_and_level_are_settings_of_report_inspect_and_predict(run_json, larger, tmp_path):
     target = tmp_path / "report.html"
     flags = ["--methods", "split,naps", "--fallback", "global", "--level", "exact", "--hops", 1, "--pool", 3]
-    answer = told_by(run, "report", *larger.files, *flags, "-o", target)
+    answer = run_json("report", *larger.files, *flags, "-o", target)
     assert [row["infinite"] for row in answer["results"]] == [0, 0]
     node = larger.ids[larger.calibration[0]]
-    seen = told_by(run, "inspect", *larger.files, "--node", node, "--like", target, "--method", "naps")
-    plain = told_by(
-        run, "inspect", *larger.files, "--node", node, "--like", target, "--method", "naps", "--level", "nominal"
+    seen = run_json("inspect", *larger.files, "--node", node, "--like", target, "--method", "naps")
+    plain = run_json(
+        "inspect", *larger.files, "--node", node, "--like", target, "--method", "naps", "--level", "nominal"
     )
     assert seen["threshold"] != plain["threshold"]
-    half = told_by(run, "predict", *larger.files, "--level", "exact", "-o", tmp_path / "sets.parquet")
+    half = run_json("predict", *larger.files, "--level", "exact", "-o", tmp_path / "sets.parquet")
     assert (half["method"], half["level"], half["verdict"]["apart"]) == ("naps", "exact", 150)
 
 
@@ -96,8 +88,8 @@ def test_a_level_is_that_of_the_method_made():
         make_method("informed", level="nominal")
 
 
-def test_reproduce_says_on_which_nodes_it_judges(run, tmp_path):
-    answer = told_by(run, "reproduce", "table2", "--rows-only", "--dataset", "amazon-computers", "--results", tmp_path)
+def test_reproduce_says_on_which_nodes_it_judges(run_json, tmp_path):
+    answer = run_json("reproduce", "table2", "--rows-only", "--dataset", "amazon-computers", "--results", tmp_path)
     assert answer["judged_on"].startswith("As in the paper, each repetition evaluates 1,000 nodes")
     assert "(50 on Amazon)" in answer["judged_on"]
-    assert told_by(run, "reproduce", "table1", "--rows-only", "--results", tmp_path)["judged_on"] == ""
+    assert run_json("reproduce", "table1", "--rows-only", "--results", tmp_path)["judged_on"] == ""

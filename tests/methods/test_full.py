@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -20,11 +18,7 @@ from worlds import weak_model
 BASES = [APS(), THR(), Sharpened(APS(), 2.0), RAPS(), Sharpened(THR(), 1.6), SAPS()]
 
 
-@pytest.fixture(autouse=True)
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ns.NapsetsWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
 
 
 def random_case(seed):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -21,11 +20,7 @@ from napsets.scores import CQR, AbsoluteResidual, InformedIntervals, Labelled, N
 BASES = [CQR(), AbsoluteResidual(), NormalisedResidual()]
 
 
-@pytest.fixture(autouse=True)
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ns.NapsetsWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
 
 
 def outputs_of(base, guess, rng):

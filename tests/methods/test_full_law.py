@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cache
 
@@ -21,11 +20,7 @@ from worlds import weak_model
 SIZES = [40, 101, *(pytest.param(labelled, marks=pytest.mark.slow) for labelled in (100, 999, 1000))]
 
 
-@pytest.fixture(autouse=True)
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ns.NapsetsWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy.stats import kstest
@@ -19,11 +17,7 @@ from worlds import weak_model
 ALPHAS = [0.05, 0.1, 0.2, 0.3, 0.5]
 
 
-@pytest.fixture(autouse=True)
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ns.NapsetsWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
 
 
 @pytest.mark.parametrize("groups", [None, "class", "degree"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
@@ -15,12 +13,7 @@ from napsets.methods import Method
 from napsets.scores import THR, Informed
 from worlds import guess, weak_model
 
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ns.NapsetsWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
 
 
 def chance_of(mean, draws, rate):
