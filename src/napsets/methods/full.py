@@ -64,7 +64,7 @@ class BagLevel(ABC):
 
     def affected_judges(self, node: int) -> IntArray:
         """Return the judges that have the label, or the target, of a node among their evidence."""
-        return np.sort(self._nodes[self._pairs(np.array([node])).place])
+        return self._nodes[self._pairs(np.array([node])).place]
 
     def local_thresholds(
         self, nodes: IntArray, alphas: Sequence[float], labels: IntArray | None, threads: int | None, report: Any
@@ -105,13 +105,10 @@ class BagLevel(ABC):
 
     def _pairs(self, nodes: IntArray) -> EvidencePairs:
         """Return for which other judges each node is evidence; the labels of reference nodes are so already."""
-        import scipy.sparse
-
         sums = self._direct[nodes] * complex(self.near)  # near and far as one number, so that each pair is there once
         if self.shares.any():
-            shares: Any = self.shares[None]
-            neighbours = self.scored.reference.graph.reverse.to_scipy()
-            passed = neighbours[nodes] @ scipy.sparse.dia_array((shares, [0]), shape=neighbours.shape)
+            passed = self.scored.reference.graph.reverse.to_scipy()[nodes].astype(np.float64)
+            passed.data = self.shares[passed.indices]
             sums = sums + 1j * (passed @ self._direct)
         sums = sums.tocoo()
         row, place = sums.row.astype(np.int64), sums.col.astype(np.int64)
