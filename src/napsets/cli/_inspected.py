@@ -22,12 +22,15 @@ _SHOWN_LABELS = 8
 
 def explain(inspection: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
     """Return all that is said of a node, with at most this many neighbours and labelled nodes as evidence."""
-    kind = _KINDS[inputs.prediction]
+    kind, held_out = _KINDS[inputs.prediction], {}
+    if inspection.listeners is not None:  # at a full level: for which held-out nodes a candidate is evidence
+        listeners = inputs.ids.take(inspection.listeners).to_pylist()
+        held_out = {"base_threshold": inspection.base_threshold, "listeners": listeners}
     return {
         "node": inputs.ids.take(np.array([inspection.node]))[0].as_py(),
         "alpha": inspection.alpha,
         **kind.outcome(inspection, inputs),
-        **_full_level(inspection, inputs),
+        **held_out,
         **{name: getattr(inspection, name) for name in _THRESHOLD},
         "hops": [vars(row) for row in inspection.hops],
         kind.truth: kind.truth_of(inputs, inspection.node),
@@ -50,29 +53,23 @@ def explanation_tables(result: dict[str, Any], inspection: Any, prediction: type
     ]
 
 
-def _full_level(inspection: Any, inputs: Inputs) -> dict[str, Any]:
-    """Return for which held-out nodes a candidate is evidence, and the threshold without any, at a full level."""
-    if inspection.listeners is None:
-        return {}
-    listeners = inputs.ids.take(inspection.listeners).to_pylist()
-    return {"base_threshold": inspection.base_threshold, "listeners": listeners}
+def _records(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return columns as rows."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _neighbours(inspection: Any, inputs: Inputs, shown: int) -> list[dict[str, Any]]:
     """Return the calibration nodes with scores nearest to the threshold."""
     kind, chosen = _KINDS[inputs.prediction], inspection.nearest(shown)
     nodes, distances = inspection.neighbours[chosen], inspection.neighbour_distances
-    rows = [
-        {"node": name, "hop": int(hop) or None, "weight": weight, kind.truth: kind.truth_of(inputs, int(node)),
-         "score": score}
-        for name, node, hop, weight, score in zip(
-            inputs.ids.take(nodes).to_pylist(), nodes, inspection.neighbour_hops[chosen],
-            inspection.neighbour_weights[chosen], inspection.neighbour_scores[chosen], strict=True,
-        )
-    ]  # fmt: skip
-    if distances is not None:
-        rows = [row | {"distance": distance} for row, distance in zip(rows, distances[chosen].tolist(), strict=True)]
-    return rows
+    columns = {
+        "node": inputs.ids.take(nodes).to_pylist(),
+        "hop": [int(hop) or None for hop in inspection.neighbour_hops[chosen]],
+        "weight": inspection.neighbour_weights[chosen],
+        kind.truth: [kind.truth_of(inputs, int(node)) for node in nodes],
+        "score": inspection.neighbour_scores[chosen],
+    }
+    return _records(columns if distances is None else columns | {"distance": distances[chosen].tolist()})
 
 
 def _evidence(evidence: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
@@ -96,18 +93,11 @@ class _Sets:
     truth = "label"
 
     def outcome(self, inspection: Any, inputs: Inputs) -> dict[str, Any]:
-        names = inputs.class_names or []
-        return {
-            "set": [name for name, inside in zip(names, inspection.member, strict=True) if inside],
-            "u": inspection.u,
-            "labels": [
-                {"label": name, "probability": p, "score": s, "member": bool(inside)}
-                | ({} if inspection.label_thresholds is None else {"threshold": inspection.label_thresholds[y]})
-                for y, (name, p, s, inside) in enumerate(
-                    zip(names, inspection.probabilities, inspection.scores, inspection.member, strict=True)
-                )
-            ],
-        }
+        names, member, own = inputs.class_names or [], inspection.member.tolist(), inspection.label_thresholds
+        columns: dict[str, Any] = {"label": names, "probability": inspection.probabilities, "score": inspection.scores}
+        columns |= {"member": member} | ({} if own is None else {"threshold": own})
+        included = [name for name, inside in zip(names, member, strict=True) if inside]
+        return {"set": included, "u": inspection.u, "labels": _records(columns)}
 
     def truth_of(self, inputs: Inputs, node: int) -> Any:
         label = int(inputs.truth[node])
@@ -135,18 +125,11 @@ class _Sets:
         return table(title, ["label", "probability", "score", *own, ""], rows)
 
     def evidence_parts(self, evidence: Any, inputs: Inputs) -> dict[str, Any]:
-        return {
-            "exponents": {name: getattr(evidence.exponents, name) for name in evidence.factors},
-            "labels": [
-                {
-                    "label": name,
-                    "model": evidence.model[y],
-                    "informed": evidence.informed[y],
-                    "log_odds": dict(zip(evidence.factors, evidence.contributions[:, y].tolist(), strict=True)),
-                }
-                for y, name in enumerate(inputs.class_names or [])
-            ],
-        }
+        columns: dict[str, Any] = {"label": inputs.class_names or []}
+        columns |= {"model": evidence.model, "informed": evidence.informed}
+        columns["log_odds"] = _records(dict(zip(evidence.factors, evidence.contributions.tolist(), strict=True)))
+        exponents = {name: getattr(evidence.exponents, name) for name in evidence.factors}
+        return {"exponents": exponents, "labels": _records(columns)}
 
     def voice(self, voice: Any, evidence: Any, inputs: Inputs) -> dict[str, Any]:
         return {"label": (inputs.class_names or [])[voice.label], "odds": voice.odds}
@@ -154,25 +137,20 @@ class _Sets:
     def evidence_tables(self, evidence: dict[str, Any]) -> list[Any]:
         factors = list(evidence["exponents"])
         likely = sorted(evidence["labels"], key=lambda row: -max(row["informed"], row["model"]))[:_SHOWN_LABELS]
+        likely.sort(key=lambda row: -row["informed"])
+        added = [[f"{row['log_odds'][name]:+.2f}" for name in factors] for row in likely]
         rows = [
-            (
-                row["label"],
-                number(row["model"]),
-                number(row["informed"]),
-                *(f"{row['log_odds'][name]:+.2f}" for name in factors),
-            )
-            for row in sorted(likely, key=lambda row: -row["informed"])
+            (row["label"], number(row["model"]), number(row["informed"]), *odds)
+            for row, odds in zip(likely, added, strict=True)
         ]
         title = f"Neighbours' labels as evidence: for the average label here, {evidence['sentence']}"
         # The model is one of the factors, and what it says by itself a column of its own.
         columns = ["label", "P(model)", "P(informed)", *factors]
-        note = (
-            f"{len(rows)} of {len(evidence['labels'])} labels; from `{factors[0]}` on: what each adds to the log odds"
-        )
+        labels = f"{len(rows)} of {len(evidence['labels'])} labels"
         voices = [(row["node"], row["label"], row["hop"], f"× {row['odds']:.2f}") for row in evidence["voices"]]
         return [
             table(title, columns, rows),
-            note,
+            f"{labels}; from `{factors[0]}` on: what each adds to the log odds",
             table(_spoken(evidence), ["node", "label", "hop", "odds of its label"], voices, left=2),
         ]
 
@@ -191,15 +169,13 @@ class _Intervals:
     truth = "target"
 
     def outcome(self, inspection: Any, inputs: Inputs) -> dict[str, Any]:
-        columns = zip(inspection.columns, inspection.model.tolist(), inspection.outputs.tolist(), strict=True)
-        return {
-            "lower": inspection.lower,
-            "upper": inspection.upper,
-            "width": inspection.width,
-            "prediction": inspection.centre,
-            "rule": inspection.rule,
-            "outputs": [{"output": name, "model": model, "used": used} for name, model, used in columns],
+        columns = {
+            "output": inspection.columns,
+            "model": inspection.model.tolist(),
+            "used": inspection.outputs.tolist(),
         }
+        ends = {"lower": inspection.lower, "upper": inspection.upper, "width": inspection.width}
+        return ends | {"prediction": inspection.centre, "rule": inspection.rule, "outputs": _records(columns)}
 
     def truth_of(self, inputs: Inputs, node: int) -> Any:
         target = float(inputs.truth[node])
@@ -216,67 +192,42 @@ class _Intervals:
         ]
 
     def score_table(self, result: dict[str, Any]) -> Any:
-        if result["evidence"] is None:
-            rows = [(row["output"], number(row["model"])) for row in result["outputs"]]
-            return table("The model's outputs", ["", "model"], rows)
-        shifted = [
+        rows = [
             (row["output"], number(row["model"]), number(row["used"]), signed(row["used"] - row["model"]))
             for row in result["outputs"]
         ]
-        title = "The model's outputs and the terms of the interval"
-        return table(title, ["", "model", "informed", "shift"], shifted)
+        if result["evidence"] is None:
+            return table("The model's outputs", ["", "model"], [row[:2] for row in rows])
+        return table("The model's outputs and the terms of the interval", ["", "model", "informed", "shift"], rows)
 
     def evidence_parts(self, evidence: Any, inputs: Inputs) -> dict[str, Any]:
-        outputs = evidence.outputs
-        counts = [None] * (len(evidence.terms) - evidence.counts.size) + evidence.counts.tolist()
-        columns = zip(
-            evidence.terms,
-            evidence.values.tolist(),
-            counts,
-            evidence.coefficients.T.tolist(),
-            evidence.contributions.T.tolist(),
-            strict=True,
-        )
-        return {
-            "outputs": list(outputs),
-            "terms": [
-                {
-                    "term": name,
-                    "value": value,
-                    "labelled": count,
-                    "coefficients": dict(zip(outputs, weights, strict=True)),
-                    "adds": dict(zip(outputs, adds, strict=True)),
-                }
-                for name, value, count, weights, adds in columns
-            ],
-        }
+        outputs = list(evidence.outputs)
+        columns: dict[str, Any] = {"term": evidence.terms, "value": evidence.values.tolist()}
+        columns["labelled"] = [None] * (len(evidence.terms) - evidence.counts.size) + evidence.counts.tolist()
+        for name, per_output in (("coefficients", evidence.coefficients), ("adds", evidence.contributions)):
+            columns[name] = _records(dict(zip(outputs, per_output.tolist(), strict=True)))
+        return {"outputs": outputs, "terms": _records(columns)}
 
     def voice(self, voice: Any, evidence: Any, inputs: Inputs) -> dict[str, Any]:
         moves = dict(zip(evidence.outputs, voice.shifts.tolist(), strict=True))
         return {"target": voice.target, "residual": voice.residual, "moves": moves}
 
     def evidence_tables(self, evidence: dict[str, Any]) -> list[Any]:
-        outputs = evidence["outputs"]
-        rows = [
-            (
-                _WORDS.get(term["term"], f"the model's {term['term']}").format(term["labelled"]),
-                number(term["value"]),
-                *(
-                    text
-                    for name in outputs
-                    for text in (f"{term['coefficients'][name]:.4g}", signed(term["adds"][name]))
-                ),
-            )
-            for term in evidence["terms"]
-        ]
-        columns = ["", "here", *(text for name in outputs for text in (f"× for {name}", f"adds to {name}"))]
+        outputs, columns, rows = evidence["outputs"], ["", "here"], []
+        for name in outputs:
+            columns += [f"× for {name}", f"adds to {name}"]
+        for term in evidence["terms"]:
+            words = _WORDS.get(term["term"], f"the model's {term['term']}").format(term["labelled"])
+            rows.append([words, number(term["value"])])
+            for name in outputs:
+                rows[-1] += [f"{term['coefficients'][name]:.4g}", signed(term["adds"][name])]
         voices = [
             (
                 row["node"],
                 number(row["target"]),
                 row["hop"],
                 signed(row["residual"]),
-                *(signed(row["moves"][name]) for name in outputs),
+                *map(signed, row["moves"].values()),
             )
             for row in evidence["voices"]
         ]
@@ -295,37 +246,24 @@ def _spoken(evidence: dict[str, Any]) -> str:
 
 def _support_rows(result: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what the threshold rests on, and the neighbourhood's own where another stands in."""
-    rows = [
-        ("threshold τ", number(result["threshold"])),
-        ("support", number(result["support"])),
-        ("effective size", number(result["effective_size"], 2)),
-    ]
-    if result["support"] == result["neighbourhood_support"]:
-        return rows
-    return [
-        *rows,
-        ("support of its neighbourhood", number(result["neighbourhood_support"])),
-        ("effective size of its neighbourhood", number(result["neighbourhood_effective_size"], 2)),
-    ]
+    rows = [("threshold τ", number(result["threshold"]))]
+    alike = result["support"] == result["neighbourhood_support"]
+    for which, words in [("", "")] if alike else [("", ""), ("neighbourhood_", " of its neighbourhood")]:
+        rows.append((f"support{words}", number(result[f"{which}support"])))
+        rows.append((f"effective size{words}", number(result[f"{which}effective_size"], 2)))
+    return rows
 
 
 def _hop_tables(inspection: Any) -> list[Any]:
     """Return the neighbourhood by hop, where hops count."""
     if not inspection.hops:
         return []
+    whole = inspection.total_mass or 1.0  # where it is 0, so is that of every hop
     rows = [
-        (
-            row.hop,
-            number(row.nodes),
-            number(row.calibration),
-            f"{row.weight:.4g}",
-            f"{row.mass:.4g}",
-            percent(row.mass / inspection.total_mass if inspection.total_mass else 0.0),
-            number(row.median_score),
-            number(row.within),
-        )
+        (row.hop, number(row.nodes), number(row.calibration), f"{row.weight:.4g}", f"{row.mass:.4g}",
+         percent(row.mass / whole), number(row.median_score), number(row.within))
         for row in inspection.hops
-    ]
+    ]  # fmt: skip
     columns = ["hop", "nodes", "calibration", "weight w(k)", "mass", "share", "median score", "scores ≤ τ"]
     return [table("Neighbourhood by hop", columns, rows)]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -21,7 +23,7 @@ from napsets.evaluation.verdict_words import whose_finite, wide
 from napsets.files import Inputs, read_features, read_truth
 from napsets.graph import Graph
 from napsets.methods import make_method
-from napsets.predictions import Prediction, PredictionSets
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 EXAMPLES = [
     "napsets report --edges edges.parquet --probabilities p.parquet --labels y.parquet -o report.html",
@@ -95,7 +97,6 @@ def report(
             "needs a method that compares nodes: --methods split,snaps,auto", param_hint="--features"
         )
     run.notes(ignored(context, read, *methods.names(read.prediction)))
-    write_page = import_module("napsets.report").write_page
     with run.steps() as steps:
         inputs = files.read(read, steps.stage, predicting=False, training=training)
         more: dict[str, Any] = {"radius": settings.radius, "direction": read.direction, "seed": settings.seed}
@@ -112,28 +113,14 @@ def report(
             ids=inputs.ids.keys,
             training=np.isin(np.arange(y.size), inputs.training),
         )  # fmt: skip
-        steps.stage("writing the report")
-        output.resolve().parent.mkdir(parents=True, exist_ok=True)
-        path = write_page(
-            output,
-            compared,
-            **({} if inputs.class_names is None else {"class_names": inputs.class_names}),
-            ids=np.array(inputs.ids.take(np.arange(len(inputs.ids))).to_pylist()),
-            title=page.title,
-            dataset=page.dataset,
-            model=page.model,
-            words=page.words,
-            settings=read.recorded() | ({} if features is None else {"features": str(features)}),
-        )
+        names = np.array(inputs.ids.take(np.arange(len(inputs.ids))).to_pylist())
+        recorded = read.recorded() | ({} if features is None else {"features": str(features)})
+        _write(steps, output, compared, class_names=inputs.class_names, ids=names, settings=recorded, **vars(page))
     rows, verdict = compared.rows(), compared.verdict(inputs.class_names)
-    result = {
-        "report": str(path),
-        "calibration": int(compared.data.calibration.size),
-        "results": rows,
-        "verdict": verdict.row(),
-    }
+    result = {"report": str(output), "calibration": int(compared.data.calibration.size)}
+    result |= {"results": rows, "verdict": verdict.row()}
     shown = comparison_table(rows, inputs.prediction)
-    run.result(result, shown, *verdict.lines, f"The report is at {path.resolve()}")
+    run.result(result, shown, *verdict.lines, f"The report is at {output.resolve()}")
     run.verdict(verdict.row(), fail_on)
 
 
@@ -146,6 +133,14 @@ def _compare(
     steps.stage("comparing methods")
     masks = (np.isin(np.arange(truth.size), part) for part in (calibration, nodes))
     return compare(graph, outputs, truth, *masks, **settings, alphas=CURVE_ALPHAS, progress=steps.advance)
+
+
+def _write(steps: Steps, output: Path, compared: Any, **page: Any) -> None:
+    from napsets.report import write_page
+
+    steps.stage("writing the report")
+    output.resolve().parent.mkdir(parents=True, exist_ok=True)
+    write_page(output, compared, **page)
 
 
 def _parts(inputs: Inputs, judged: Any, seed: int) -> tuple[Any, IntArray, IntArray]:
@@ -206,7 +201,6 @@ def demo(
     writable_file(output, REPORT_SUFFIXES)
     run.notes(ignored(context, ReadingOptions(), *methods.names()))
     train = import_module("napsets.gnn").train
-    write_page = import_module("napsets.report").write_page
     with run.steps() as steps:
         steps.stage("loading the graph")
         data = datasets.load(DATASET, seed=seed)
@@ -217,9 +211,7 @@ def demo(
             steps, data.graph.subgraph(data.test), tested.probabilities, tested.labels, calibration, nodes,
             **methods.settings(), seed=seed, ids=tested.nodes,
         )  # fmt: skip
-        steps.stage("writing the report")
-        output.resolve().parent.mkdir(parents=True, exist_ok=True)
-        path = write_page(output, compared, class_names=tested.class_names, dataset=DATASET, model=model)
+        _write(steps, output, compared, class_names=tested.class_names, dataset=DATASET, model=model)
     rows, verdict = compared.rows(), compared.verdict(tested.class_names)
     judged = (
         f"Evaluated on the {len(nodes):,} test nodes that were not used to calibrate, including those with few nodes "
@@ -235,7 +227,7 @@ def demo(
         "results": rows,
         "verdict": verdict.row(),
         "judged_on": judged,
-        "report": str(path),
+        "report": str(output),
         "seconds": round(perf_counter() - began, 1),
     }
     run.result(
@@ -245,33 +237,15 @@ def demo(
         f"{judged}.",
         "",
         *verdict.lines,
-        f"The report is at {path.resolve()} ({result['seconds']} seconds in all)",
+        f"The report is at {output.resolve()} ({result['seconds']} seconds in all)",
     )
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def comparison_table(rows: list[dict[str, Any]], prediction: type[Prediction] = PredictionSets) -> Any:
-    """Make a table from `Comparison.rows()`."""
-    return _set_table(rows) if prediction is PredictionSets else _interval_table(rows)
-
-
-def _set_table(rows: list[dict[str, Any]]) -> Any:
-    cells = [
-        (
-            row["title"],
-            f"{100 * row['coverage']:.1f}±{percent(row['coverage_se'])}",
-            f"{row['mean_size']:.2f}±{row['mean_size_se']:.2f}",
-            number(row["size_given_coverage"], 2),
-            number(row["sscv"], 3),
-            number(row["pccv"], 3),
-            *(_whole(row[name]) for name in ("singleton_rate", "empty_rate", "full_rate")),
-        )
-        for row in rows
-    ]
-    columns = ["method", "coverage", "mean size", "size|cov", "SSCV", "PCCV", "one", "empty", "full"]
-    return table(_title(rows), columns, cells)
+def _coverage(row: dict[str, Any]) -> str:
+    return f"{100 * row['coverage']:.1f}±{percent(row['coverage_se'])}"
 
 
 def _whole(share: float) -> str:
@@ -279,36 +253,45 @@ def _whole(share: float) -> str:
     return "<1 %" if 0 < share < 0.005 else percent(share, 0)
 
 
-def _with_error(width: float, error: float) -> str:
-    """Write a width with its standard error, where there is one."""
-    return wide(width) + ("" if math.isnan(error) else f"±{wide(error)}")
+def _shared_width(row: dict[str, Any]) -> str:
+    error = row["shared_width_se"]
+    return wide(row["shared_width"]) + ("" if math.isnan(error) else f"±{wide(error)}")
 
 
-def _interval_table(rows: list[dict[str, Any]]) -> Any:
-    cells = [
-        (
-            row["title"],
-            f"{100 * row['coverage']:.1f}±{percent(row['coverage_se'])}",
-            wide(row["mean_width"]),
-            _with_error(row["shared_width"], row["shared_width_se"]),
-            wide(row["median_width"]),
-            percent(row["infinite_rate"]),
-            *(number(row[f"gap_{kind}"], 3) for kind in ("degree", "prediction")),
-            number(row["pccv"], 3),
-        )
-        for row in rows
-    ]
-    columns = ["method", "coverage", "mean width", "where finite", "median", "whole line"]
-    columns += ["gap: degree", "prediction", "PCCV"]
-    title = _title(rows)
-    if rows[0]["shared"] < 1.0:
+#: The columns of the comparison of methods, and what stands in them.
+_COLUMNS: dict[type[Prediction], dict[str, Callable[[dict[str, Any]], str]]] = {
+    PredictionSets: {
+        "method": itemgetter("title"),
+        "coverage": _coverage,
+        "mean size": lambda row: f"{row['mean_size']:.2f}±{row['mean_size_se']:.2f}",
+        "size|cov": lambda row: number(row["size_given_coverage"], 2),
+        "SSCV": lambda row: number(row["sscv"], 3),
+        "PCCV": lambda row: number(row["pccv"], 3),
+        "one": lambda row: _whole(row["singleton_rate"]),
+        "empty": lambda row: _whole(row["empty_rate"]),
+        "full": lambda row: _whole(row["full_rate"]),
+    },
+    PredictionIntervals: {
+        "method": itemgetter("title"),
+        "coverage": _coverage,
+        "mean width": lambda row: wide(row["mean_width"]),
+        "where finite": _shared_width,
+        "median": lambda row: wide(row["median_width"]),
+        "whole line": lambda row: percent(row["infinite_rate"]),
+        "gap: degree": lambda row: number(row["gap_degree"], 3),
+        "prediction": lambda row: number(row["gap_prediction"], 3),
+        "PCCV": lambda row: number(row["pccv"], 3),
+    },
+}
+
+
+def comparison_table(rows: list[dict[str, Any]], prediction: type[Prediction] = PredictionSets) -> Any:
+    """Make a table from `Comparison.rows()`."""
+    first, columns = rows[0], _COLUMNS[prediction]
+    title = f"{first['nodes']:,} nodes at alpha = {first['alpha']:g}, {first['hops']} hops"
+    if not math.isnan(first["pccv_chance"]):  # the same for all methods
+        title += f"; by chance PCCV would be {number(first['pccv_chance'], 3)}"
+    if first.get("shared", 1.0) < 1.0:
         whose = whose_finite({row["title"]: row["infinite_rate"] for row in rows})
-        title += f"; the intervals of {whose} are finite on {percent(rows[0]['shared'])} of the nodes"
-    return table(title, columns, cells)
-
-
-def _title(rows: list[dict[str, Any]]) -> str:
-    title = f"{rows[0]['nodes']:,} nodes at alpha = {rows[0]['alpha']:g}, {rows[0]['hops']} hops"
-    if rows[0]["pccv_chance"] == rows[0]["pccv_chance"]:  # known; the same for all methods
-        title += f"; by chance PCCV would be {number(rows[0]['pccv_chance'], 3)}"
-    return title
+        title += f"; the intervals of {whose} are finite on {percent(first['shared'])} of the nodes"
+    return table(title, list(columns), [[write(row) for write in columns.values()] for row in rows])

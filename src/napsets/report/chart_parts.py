@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,12 @@ import numpy.typing as npt
 from napsets.checks.arguments import BoolArray
 from napsets.evaluation.judgement import evenness, gaps_of
 from napsets.evaluation.metrics import GroupCoverage, mean_and_error, rows_of_parts
-from napsets.evaluation.results import Comparison, MethodResult
-from napsets.evaluation.verdict_words import Verdict, level_labels
+from napsets.evaluation.results import MethodResult
+from napsets.evaluation.verdict_words import level_labels
 from napsets.levels import chance_band, coverage_band
+
+if TYPE_CHECKING:
+    from napsets.report.page import Page
 
 Row = dict[str, Any]
 Table = tuple[str, Sequence[Mapping[str, Any]]]
@@ -61,12 +64,12 @@ def share_row(covered: BoolArray) -> Row:
     return {"coverage": float(covered.mean()) if covered.size else math.nan, "low": low, "high": high}
 
 
-def method_rows(comparison: Comparison, titles: Sequence[str], covered: Sequence[BoolArray]) -> list[Row]:
+def method_rows(page: Page) -> list[Row]:
     """Return the metrics of each method, its coverage with an interval, and its worst and best neighbourhood."""
+    comparison, rows = page.comparison, []
     parts = rows_of_parts(comparison.baseline.prediction, comparison.partition)
     held = sum(part.size for part in comparison.partition) / comparison.nodes.size
-    rows = []
-    for title, result, row, hits in zip(titles, comparison, comparison.rows(), covered, strict=True):
+    for title, result, row, hits in zip(page.titles, comparison, comparison.rows(), page.covered, strict=True):
         shares = [float(hits[part].mean()) for part in parts]
         neighbourhoods = {
             "neighbourhoods": len(shares),
@@ -74,21 +77,23 @@ def method_rows(comparison: Comparison, titles: Sequence[str], covered: Sequence
             "lowest": min(shares, default=math.nan),
             "highest": max(shares, default=math.nan),
         }
-        rows.append(row | share_row(hits) | {"method": title, "name": result.name} | neighbourhoods)
+        own = share_row(hits) | {"method": title, "name": result.name} | neighbourhoods
+        rows.append(row | own | page.method_columns(result, hits, row))
     return rows
 
 
-def curve_rows(comparison: Comparison, titles: Sequence[str], sizes: Mapping[str, str]) -> list[Row]:
-    """Return measured and target coverage of each method at each error rate, and some of its curves by column."""
+def curve_rows(page: Page) -> list[Row]:
+    """Return measured and target coverage of each method at each error rate, and the sizes that the page shows."""
     rows = []
-    for title, result in zip(titles, comparison, strict=True):
-        for a, alpha in enumerate(comparison.alphas):
+    for title, result in zip(page.titles, page.comparison, strict=True):
+        curves = {"size": result.curve_size, **result.curves}
+        for a, alpha in enumerate(page.comparison.alphas):
             share = float(result.curve_coverage[a])
             low, high = wilson(share * result.nodes, result.nodes)
             target = round(1.0 - alpha, 6)
             rows.append(
                 {"method": title, "alpha": alpha, "target": target, "coverage": share}
-                | {column: float(result.curves[name][a]) for column, name in sizes.items()}
+                | {column: float(curves[name][a]) for column, name in page.curves.items()}
                 | {"gap": share - target, "gap_low": low - target, "gap_high": high - target}
             )
     return rows
@@ -104,27 +109,23 @@ def band_rows(result: MethodResult, alphas: Sequence[float]) -> list[Row]:
     return rows
 
 
-def front_rows(
-    comparison: Comparison, titles: Sequence[str], verdict: Verdict, field: str, sizes: Sequence[Ends]
-) -> tuple[list[Row], str]:
-    """Return size and gap of each method, over the groups that the verdict looks at, and what those are in words.
-
-    The sizes, with the ends of their 95 % intervals, stand in the columns `field`, `size_low` and `size_high`.
-    """
+def front_rows(page: Page, taken: str) -> tuple[list[Row], str]:
+    """Return size and gap of each method, over the groups that the verdict looks at, and what those are in words."""
+    comparison, rows = page.comparison, []
     kind, gaps = gaps_of(comparison)
     count = gaps[0].groups.size
     over = f"{count} {'neighbourhood' if kind == 'neighbourhood' else 'group'}{'s' * (count != 1)}"
     over += "" if kind == "neighbourhood" else " by degree"
     over += f" with {100 * gaps[0].share:.0f} % of the evaluation nodes"
-    rows = []
-    for title, result, gap, (size, low, high) in zip(titles, comparison, gaps, sizes, strict=True):
+    for title, result, gap in zip(page.titles, comparison, gaps, strict=True):
         spread = evenness(gap, replace(gap, coverage=np.full(gap.groups.size, 1.0 - comparison.alpha)))
         half = 0.0 if math.isnan(spread.low) else spread.high - spread.value
+        size, low, high = page.size_ends(result.sizes)
         rows.append(
             {
                 "method": title,
-                "taken": result.name == verdict.method,
-                field: size,
+                "taken": result.name == taken,
+                page.curve_size.field: size,
                 "size_low": low,
                 "size_high": high,
                 "coverage": result.coverage,

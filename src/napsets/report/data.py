@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -244,27 +244,16 @@ class NeighbourhoodMap:
     links: list[Row]  #: Which are joined.
     left_out: int  #: Judged nodes in none.
 
-    def rows(
-        self,
-        comparison: Comparison,
-        titles: Sequence[str],
-        covered: Sequence[BoolArray],
-        *,
-        describe: Callable[[BoolArray], Row],
-        size: str,
-    ) -> list[Row]:
-        """Return one row per neighbourhood: each method's coverage and, behind the word `size`, its mean size.
-
-        `describe` says more about the judged nodes in it.
-        """
-        rows = []
+    def rows(self, page: Page) -> list[Row]:
+        """Return one row per neighbourhood: what it holds, each method's coverage, and its mean size behind a word."""
+        comparison, rows = page.comparison, []
         for b, (x, y) in enumerate(self.position.tolist()):
             inside = self.ball[comparison.nodes] == b
             row: Row = {"ball": b, "x": x, "y": y, "nodes": int(inside.sum())}
-            row |= {"judged": bool(inside.sum() >= JUDGED_SIZE)} | describe(inside)
-            for title, result, hits in zip(titles, comparison, covered, strict=True):
+            row |= {"judged": bool(inside.sum() >= JUDGED_SIZE)} | page.ball_row(inside)
+            for title, result, hits in zip(page.titles, comparison, page.covered, strict=True):
                 row[title] = float(hits[inside].mean())
-                row[f"{title} {size}"] = finite_mean(result.sizes[inside])
+                row[f"{title} {page.ball_size.field}"] = finite_mean(result.sizes[inside])
             rows.append(row)
         return rows
 

@@ -156,11 +156,8 @@ def page_data(
     page = PAGES[comparison.prediction](comparison, class_names)
     names = node_names(comparison, ids)
     verdict = comparison.verdict(page.class_names)
-    place, titles, covered = focus(comparison, verdict), page.titles, page.covered
-    rows = method_rows(comparison, titles, covered)
-    further = map(page.method_columns, comparison, covered, rows)
-    sizes = [page.size_ends(result.sizes) for result in comparison]
-    front, front_over = front_rows(comparison, titles, verdict, page.curve_size.field, sizes)
+    place = focus(comparison, verdict)
+    front, front_over = front_rows(page, verdict.method)
     neighbourhoods = neighbourhood_map(comparison)
     details = page.rows(place, [group.name for group in verdict.weak if group.what == "class"])
     return ReportData(
@@ -172,13 +169,13 @@ def page_data(
         kind=page,
         verdict=verdict,
         shown=page.methods,
-        methods=[row | columns for row, columns in zip(rows, further, strict=True)],
-        curve=curve_rows(comparison, titles, page.curves),
+        methods=method_rows(page),
+        curve=curve_rows(page),
         band=band_rows(comparison.results[place], comparison.alphas),
         by_degree=details.pop("by_degree"),
         front=front,
         front_over=front_over,
-        balls=neighbourhoods.rows(comparison, titles, covered, describe=page.ball_row, size=page.ball_size.field),
+        balls=neighbourhoods.rows(page),
         links=neighbourhoods.links,
         left_out=neighbourhoods.left_out,
         explorer=explore(page, names=names, ball=neighbourhoods.ball, focus=place),
