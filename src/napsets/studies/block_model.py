@@ -31,7 +31,7 @@ from napsets.localisers import Cut, Everyone, Hops, Reference
 from napsets.randomness import node_uniforms
 from napsets.scores import APS
 from napsets.studies.study import DIFFERENCE, POSITIVE, SHARE, Cell, Row, columns
-from napsets.studies.tables import Entry, Spread, Table
+from napsets.studies.tables import Entry, Spread, Table, distinct, select
 
 #: The classifier's belief in the label that only ν draws; every other label gets at least as much.
 _LEAST = 0.05
@@ -182,16 +182,11 @@ def _draw(cell: BlockCell, rng: np.random.Generator) -> BlockDraw:
     nodes = graph.num_nodes
     believed = _LEAST + (1.0 - (_OTHERS + 1) * _LEAST) * rng.dirichlet(np.ones(_OTHERS), nodes)
     probabilities = np.column_stack([believed, np.full(nodes, _LEAST)])
-    labels, coin = _labels(believed, rng), rng.random(nodes)
+    # A label is drawn for each node in proportion to what is believed: what π₁ does.
+    running = np.cumsum(believed, axis=1)
+    labels = np.sum(running < rng.random((nodes, 1)) * running[:, -1:], axis=1, dtype=np.int64)
+    coin = rng.random(nodes)
     return BlockDraw(graph, probabilities, labels, coin, node_uniforms(np.arange(nodes), int(rng.integers(2**31))))
-
-
-def _labels(weights: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Draw a column for each row, in proportion to its weights: what π₁ does."""
-    running = np.cumsum(weights, axis=1)
-    height = rng.random((weights.shape[0], 1)) * running[:, -1:]
-    labels: IntArray = np.sum(running < height, axis=1, dtype=np.int64)
-    return labels
 
 
 def _gaps(cell: BlockCell, drawn: BlockDraw) -> FloatArray:
@@ -213,13 +208,20 @@ def block_tables(rows: Sequence[Row]) -> list[Table]:
     return [_summary_table(rows), _points_table(rows)]
 
 
-def bound_holds(row: Row, name: str, tolerance: float) -> bool:
-    """Say whether a method's gaps, over all nodes and in either block, exceed its bound by chance at most.
-
-    By chance: by no more than `tolerance` standard errors.
-    """
+def _bound_holds(row: Row, name: str) -> bool:
+    """Say whether a method's gaps, over all nodes and in either block, are at most four standard errors too large."""
     gaps = (f"{name}_gap", f"{name}_gap_easy", f"{name}_gap_hard")
-    return all(row[gap] <= row[f"{name}_bound"] + tolerance * row[f"{gap}_se"] for gap in gaps)
+    return all(row[gap] <= row[f"{name}_bound"] + 4.0 * row[f"{gap}_se"] for gap in gaps)
+
+
+def _decided(rows: Sequence[Row]) -> list[Row]:
+    """Return the informative points with a clear winner in the harder block."""
+    return [row for row in rows if informative(row) and winner(row)]
+
+
+def _is_named(row: Row) -> bool:
+    """Say whether Lemma 1 names the winner."""
+    return (winner(row) == "NAPS") == row["lemma_favours_naps"]
 
 
 def _points_table(rows: Sequence[Row]) -> Table:
@@ -255,20 +257,15 @@ def _summary_table(rows: Sequence[Row]) -> Table:
     """Return, for each size and distance, how often bounds held and the lemma named the winner."""
     lines: list[list[Entry]] = []
     for n, tv in sorted({(row["n"], row["tv"]) for row in rows}):
-        points = [row for row in rows if (row["n"], row["tv"]) == (n, tv)]
-        decided = [row for row in points if informative(row) and winner(row)]
-        favoured = [row for row in points if row["lemma_favours_naps"]]
-        lines.append(
-            [
-                n,
-                tv,
-                len(points),
-                _share(points, lambda row: bound_holds(row, "aps", 4.0) and bound_holds(row, "naps", 4.0)),
-                _share(decided, lambda row: (winner(row) == "NAPS") == row["lemma_favours_naps"]),
-                _share(favoured, lambda row: winner(row) == "NAPS"),
-                _share(favoured, lambda row: row["naps_gap"] < row["aps_gap"]),
-            ]
+        points = select(rows, n=n, tv=tv)
+        favoured = select(points, lemma_favours_naps=True)
+        shares = (
+            _share(points, lambda row: _bound_holds(row, "aps") and _bound_holds(row, "naps")),
+            _share(_decided(points), _is_named),
+            _share(favoured, lambda row: winner(row) == "NAPS"),
+            _share(favoured, lambda row: row["naps_gap"] < row["aps_gap"]),
         )
+        lines.append([n, tv, len(points), *shares])
     columns = ["n", "d", "Points", "Bounds hold", "Lemma 1 names the winner, where informative"]
     columns += ["NAPS wins where favoured, harder block", "NAPS wins where favoured, all nodes"]
     notes = [
@@ -286,10 +283,8 @@ def block_paragraph(rows: Sequence[Row]) -> str:
     """Return what the rows of the study show, in a paragraph."""
     if not rows:
         return ""
-    held = sum(bound_holds(row, name, 4.0) for row in rows for name in ("aps", "naps"))
-    decided = [row for row in rows if informative(row) and winner(row)]
-    right = sum((winner(row) == "NAPS") == row["lemma_favours_naps"] for row in decided)
-    favoured = [row for row in rows if row["lemma_favours_naps"]]
+    held = sum(_bound_holds(row, name) for row in rows for name in ("aps", "naps"))
+    decided, favoured = _decided(rows), select(rows, lemma_favours_naps=True)
     against = [row for row in favoured if row["naps_gap"] - row["aps_gap"] > 4 * row["naps_gap_se"]]
     largest = max((row["naps_gap"] - row["aps_gap"] for row in against), default=0.0)
     tight = [row["aps_gap_hard"] / row["aps_bound"] for row in rows if informative(row)]
@@ -297,7 +292,8 @@ def block_paragraph(rows: Sequence[Row]) -> str:
         f"Over {len(rows)} grid points, {held} of {2 * len(rows)} bounds held within four standard errors. "
         f"Where the lemma is informative, the gap of APS in the harder block reaches "
         f"{percent(min(tight, default=0), 0)} to {percent(max(tight, default=0), 0)} of its bound, and of the "
-        f"{len(decided)} such points with a clear winner in that block Lemma 1 names it in {right}. "
+        f"{len(decided)} such points with a clear winner in that block Lemma 1 names it in "
+        f"{sum(map(_is_named, decided))}. "
     )
     if against:
         return text + (
@@ -312,33 +308,30 @@ def block_paragraph(rows: Sequence[Row]) -> str:
 
 
 def block_figures(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the maps by name, one for each distance between the blocks."""
-    return {f"sbm-tv-{tv:g}": _block_figure(rows, tv) for tv in sorted({row["tv"] for row in rows})}
+    """Return where NAPS wins in the harder block, with Lemma 1's boundary: one map per distance, one panel per n."""
+    figures = {}
+    for tv in distinct(rows, "tv"):
+        here = select(rows, tv=tv)
+        reach = max(abs(row["advantage"]) for row in here)
+        charts = [_block_panel(select(here, n=n), n, reach) for n in distinct(here, "n")]
+        title = f"Gap of APS less gap of NAPS in the harder block, d = {tv:g}"
+        figures[f"sbm-tv-{tv:g}"] = imported("altair", "report").hconcat(*charts).properties(title=title)
+    return figures
 
 
-def _block_figure(rows: Sequence[Row], tv: float) -> Any:
-    """Return where NAPS wins in the harder block, one panel for each n, with Lemma 1's boundary drawn in."""
+def _block_panel(rows: Sequence[Row], n: int, reach: float) -> Any:
     alt = imported("altair", "report")
-    chosen = [row for row in rows if row["tv"] == tv]
-    reach = max((abs(row["advantage"]) for row in chosen), default=1.0)
-    panels = [_block_panel(alt, [r for r in chosen if r["n"] == n], n, reach) for n in sorted({r["n"] for r in chosen})]
-    title = f"Gap of APS less gap of NAPS in the harder block, d = {tv:g}"
-    return alt.hconcat(*panels).properties(title=title)
-
-
-def _block_panel(alt: Any, rows: Sequence[Row], n: int, reach: float) -> Any:
     points = [{name: row[name] for name in ("p_in", "p_out", "advantage")} for row in rows]
-    ends = sorted({row["p_in"] for row in rows})
+    ends, heights = distinct(rows, "p_in"), distinct(rows, "p_out")
     span = [ends[0] * (ends[-1] / ends[0]) ** (i / 60) for i in range(61)]
-    top = max(row["p_out"] for row in rows)
     lines = [
         {"p_in": p, "p_out": lemma_boundary(n, p, exact=exact), "boundary": name}
         for exact, name in ((True, "Lemma 1, exact"), (False, "mean field"))
         for p in span
     ]
-    lines = [line for line in lines if line["p_out"] <= top]
+    lines = [line for line in lines if line["p_out"] <= heights[-1]]
     x = alt.X("p_in:Q", title="p_in", **_log_axis(alt, ends))
-    y = alt.Y("p_out:Q", title="p_out", **_log_axis(alt, sorted({row["p_out"] for row in rows})))
+    y = alt.Y("p_out:Q", title="p_out", **_log_axis(alt, heights))
     shade = alt.Color(
         "advantage:Q",
         scale=alt.Scale(domain=[-reach, 0, reach], range=["#D55E00", "#F5F5F5", "#0072B2"]),

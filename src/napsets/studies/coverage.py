@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from napsets.advice.theory import expected_homophily, node_homophily
-from napsets.checks.arguments import FloatArray
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.datasets import NodeDataset
 from napsets.errors import InvalidInputError
 from napsets.evaluation import judgement
@@ -20,7 +20,6 @@ from napsets.files.predictions import NodePredictions
 from napsets.predictions import PredictionSets, members
 from napsets.studies.protocols import (
     BASELINE,
-    Protocol,
     Repetitions,
     ScoredGraph,
     Thresholds,
@@ -50,8 +49,21 @@ METRICS = tuple(
 )
 
 
+class _PaperCell(Cell):
+    """A cell about one of the paper's datasets."""
+
+    dataset: str
+
+    def settings(self) -> dict[str, Any]:
+        """Return the cell's own settings and the dataset's."""
+        return {**asdict(self), "setup": setup_of(self.dataset).settings()}
+
+    def can_run(self, root: str | os.PathLike[str]) -> bool:
+        return is_available(self.dataset, root)
+
+
 @dataclass(frozen=True)
-class DatasetCell(Cell):
+class DatasetCell(_PaperCell):
     """One row of Table 1."""
 
     study: ClassVar[str] = "datasets"
@@ -67,20 +79,13 @@ class DatasetCell(Cell):
     def title(self) -> str:  # noqa: D102
         return f"{self.dataset} seed {self.seed}"
 
-    def settings(self) -> dict[str, Any]:
-        """Return the cell's own settings and the dataset's."""
-        return {**asdict(self), "setup": setup_of(self.dataset).settings()}
-
-    def can_run(self, root: str | os.PathLike[str]) -> bool:  # noqa: D102
-        return is_available(self.dataset, root)
-
     @classmethod
     def compute(cls, cells: Sequence[DatasetCell], laboratory: Any) -> list[Row]:  # noqa: D102
         return [dataset_row(cell, load_dataset(cell.dataset, cell.seed, laboratory.root)) for cell in cells]
 
 
 @dataclass(frozen=True)
-class CoverageCell(ModelCell):
+class CoverageCell(_PaperCell, ModelCell):
     """One method on one trained model: an entry of Tables 2 and 3 and of the ablation."""
 
     study: ClassVar[str] = "coverage"
@@ -109,13 +114,6 @@ class CoverageCell(ModelCell):
     def title(self) -> str:  # noqa: D102
         model = f"{self.dataset} {self.model} seed {self.seed} {self.inference}"
         return f"{model}: {self.protocol}, hops {self.hops}"
-
-    def settings(self) -> dict[str, Any]:
-        """Return the cell's own settings and the dataset's."""
-        return {**asdict(self), "setup": setup_of(self.dataset).settings()}
-
-    def can_run(self, root: str | os.PathLike[str]) -> bool:  # noqa: D102
-        return is_available(self.dataset, root)
 
     def training(self) -> dict[str, Any]:  # noqa: D102
         return loading(self.dataset)
@@ -171,15 +169,13 @@ def measure(cells: Sequence[CoverageCell], scored: ScoredGraph) -> list[Row]:
     if any(cell.task != first.task for cell in cells) or (BASELINE in methods) != (first.hops == 0):
         raise InvalidInputError(f"`cells` must differ in method and alpha only, and {BASELINE} must have 0 hops, alone")
     start = time.perf_counter()
-    protocol = protocol_of(first.protocol)
-    values = _marginal(protocol, scored, first, methods, alphas)
-    violations = _partitioned(protocol, scored, first, methods, alphas)
+    values = _repeated(scored, first, methods, alphas)
     seconds = (time.perf_counter() - start) / len(cells)
     rows = []
     for cell in cells:
         at = (methods.index(cell.method), alphas.index(cell.alpha))
         measured = {name: float(np.median(table[at])) for name, table in values.items()}
-        measured["pccv"] = _median(violations[at])
+        measured["pccv"] = _median(values["pccv"][at])
         rows.append(
             cell.row(
                 accuracy=scored.accuracy,
@@ -196,47 +192,42 @@ def measure(cells: Sequence[CoverageCell], scored: ScoredGraph) -> list[Row]:
     return rows
 
 
-def _marginal(
-    protocol: Protocol, scored: ScoredGraph, cell: CoverageCell, methods: list[str], alphas: list[float]
+def _repeated(
+    scored: ScoredGraph, cell: CoverageCell, methods: list[str], alphas: list[float]
 ) -> dict[str, FloatArray]:
-    """Return each metric of Table 2, and SSCV, in each repetition: arrays (methods, alphas, repetitions)."""
-    nodes = scored.draws(cell.repetitions, cell.evaluated)
-    drawn = Repetitions(nodes, np.stack([~scored.mask(part) for part in nodes]), alphas)
+    """Return each metric in each repetition: arrays (methods, alphas, repetitions).
+
+    PCCV has draws of its own: half of the eligible nodes calibrate, the other half is cut into balls.
+    """
+    protocol, eligible, count = protocol_of(cell.protocol), scored.mask(scored.eligible), cell.repetitions
+    draws, halves = scored.draws(count, cell.evaluated), scored.halves(count)
+    calibration = [~scored.mask(part) for part in draws] + [eligible & ~scored.mask(half) for half in halves]
+    drawn = Repetitions([*draws, *halves], np.stack(calibration), alphas)
+    thresholds = protocol.thresholds(scored, drawn, methods, cell.hops)
     names = [name for name in METRICS if name != "pccv"]
-    shape = (len(methods), len(alphas), cell.repetitions)
-    values = {name: np.full(shape, np.nan) for name in (*names, "infinite_rate", "support")}
-    for at, sets in _sets(scored, drawn, protocol.thresholds(scored, drawn, methods, cell.hops)):
-        judged = judgement.judge(sets, scored.labels, strata=scored.setup.strata)
-        for name in names:
-            values[name][at] = getattr(judged, name)
-        values["infinite_rate"][at] = judged.infinite / judged.nodes
-        values["support"][at] = np.median(sets.support)
-    return values
-
-
-def _partitioned(
-    protocol: Protocol, scored: ScoredGraph, cell: CoverageCell, methods: list[str], alphas: list[float]
-) -> FloatArray:
-    """Return PCCV in each repetition: half of the eligible nodes calibrate, the other half is cut into balls."""
-    halves, eligible = scored.halves(cell.repetitions), scored.mask(scored.eligible)
-    drawn = Repetitions(halves, np.stack([eligible & ~scored.mask(half) for half in halves]), alphas)
-    balls = [protocol.parts(scored, half, repetition) for repetition, half in enumerate(halves)]
-    values = np.full((len(methods), len(alphas), cell.repetitions), np.nan)
-    for at, sets in _sets(scored, drawn, protocol.thresholds(scored, drawn, methods, cell.hops)):
-        values[at] = pccv(sets, scored.labels, balls[at[2]])
+    shape = (len(methods), len(alphas), count)
+    values = {name: np.full(shape, np.nan) for name in (*METRICS, "infinite_rate", "support")}
+    for i in range(count):
+        for at, sets in _sets(scored, draws[i], thresholds[i], alphas):
+            judged = judgement.judge(sets, scored.labels, strata=scored.setup.strata)
+            for name in names:
+                values[name][(*at, i)] = getattr(judged, name)
+            values["infinite_rate"][(*at, i)] = judged.infinite / judged.nodes
+            values["support"][(*at, i)] = np.median(sets.support)
+        balls = protocol.parts(scored, halves[i], i)
+        for at, sets in _sets(scored, halves[i], thresholds[count + i], alphas):
+            values["pccv"][(*at, i)] = pccv(sets, scored.labels, balls)
     return values
 
 
 def _sets(
-    scored: ScoredGraph, drawn: Repetitions, thresholds: Sequence[Thresholds]
-) -> Iterator[tuple[tuple[int, int, int], PredictionSets]]:
-    """Yield the sets of each method, alpha and repetition."""
-    for repetition, (nodes, part) in enumerate(zip(drawn.nodes, thresholds, strict=True)):
-        matrix = scored.score_matrix[nodes]
-        for m, a in np.ndindex(part.values.shape[:2]):
-            tau, rest = part.values[m, a], (part.support[m], part.effective_size[m], drawn.alphas[a])
-            sets = PredictionSets(nodes, members(matrix, tau), tau, *rest, num_nodes=scored.graph.num_nodes)
-            yield (m, a, repetition), sets
+    scored: ScoredGraph, nodes: IntArray, thresholds: Thresholds, alphas: list[float]
+) -> Iterator[tuple[tuple[int, int], PredictionSets]]:
+    """Yield the sets of each method and alpha."""
+    matrix = scored.score_matrix[nodes]
+    for m, a in np.ndindex(thresholds.values.shape[:2]):
+        tau, rest = thresholds.values[m, a], (thresholds.support[m], thresholds.effective_size[m], alphas[a])
+        yield (m, a), PredictionSets(nodes, members(matrix, tau), tau, *rest, num_nodes=scored.graph.num_nodes)
 
 
 def _median(values: FloatArray) -> float:

@@ -17,7 +17,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -55,7 +55,8 @@ class RowStore:
 
     def rows(self, study: str) -> list[Row]:
         """Return all rows of a study in the order of their keys, each key once."""
-        return _unique(row for _, part in self._read(study) for row in part)
+        by_key = {row["key"]: row for _, part in self._read(study) for row in part}
+        return [by_key[key] for key in sorted(by_key)]
 
     def keys(self, study: str) -> set[str]:
         """Return the keys of the rows that are there."""
@@ -66,7 +67,7 @@ class RowStore:
         parts = self._read(study)
         if len(parts) < 2:
             return
-        rows = _unique(row for _, part in parts for row in part)
+        rows = self.rows(study)
         name = hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:12]
         target = self.folder / study / f"rows-{name}.parquet"
         _write(target, rows)
@@ -137,11 +138,6 @@ def _write(path: Path, rows: Sequence[Row]) -> None:
     columns = {name: [row.get(name) for row in rows] for name in names}
     with replacing(path) as draft:
         pa.parquet.write_table(pa.table(columns), draft)
-
-
-def _unique(rows: Iterable[Row]) -> list[Row]:
-    by_key = {row["key"]: row for row in rows}
-    return [by_key[key] for key in sorted(by_key)]
 
 
 #: Studies by the name that `napsets reproduce` knows them by.
@@ -222,7 +218,8 @@ class Laboratory:
         finished = {study: self.store.keys(study) for study in {cell.study for cell in cells}}
         missing = [cell for cell in cells if cell.key not in finished[cell.study]]
         tasks = _tasks([cell for cell in missing if cell.can_run(self.root)])
-        ran = self._work(tasks, progress, stage) if count == 1 else self._share(tasks, progress, stage, count)
+        tell, begin = progress or _ignore, stage or _ignore
+        ran = self._work(tasks, tell, begin) if count == 1 else self._share(tasks, tell, begin, count)
         self._test_graph = None
         for study in sorted({task[0].study for task in tasks}):
             self.store.compact(study)
@@ -243,24 +240,21 @@ class Laboratory:
             self._test_graph = (cell.neighbours, cell.prepare(data, self.predictor(cell, data)))
         return self._test_graph[1]
 
-    def _work(self, tasks: Sequence[Task], progress: Progress | None = None, stage: Stage | None = None) -> int:
+    def _work(self, tasks: Sequence[Task], progress: Progress, stage: Stage) -> int:
         """Run tasks one after the other."""
         total, done, ran = _size(tasks), 0, 0
         for task in tasks:
-            if stage:
-                stage(task[0].title)
-            if progress:
-                progress(done, total)
+            stage(task[0].title)
+            progress(done, total)
             by_now = self.store.keys(task[0].study)
             missing = [cell for cell in task if cell.key not in by_now]
             if missing:
                 self.store.append(task[0].study, self.compute(missing))
             done, ran = done + len(task), ran + len(missing)
-        if progress:
-            progress(done, total)
+        progress(done, total)
         return ran
 
-    def _share(self, tasks: Sequence[Task], progress: Progress | None, stage: Stage | None, jobs: int) -> int:
+    def _share(self, tasks: Sequence[Task], progress: Progress, stage: Stage, jobs: int) -> int:
         """Share tasks among processes, those of one trained model to one of them."""
         from concurrent.futures import ProcessPoolExecutor, as_completed
         from multiprocessing import get_context
@@ -269,8 +263,7 @@ class Laboratory:
         for task in tasks:
             bundles.setdefault(task[0].neighbours, []).append(task)
         total, done, ran = _size(tasks), 0, 0
-        if progress:
-            progress(done, total)
+        progress(done, total)
         predictor = None if isinstance(self.predictor, PredictionCache) else self.predictor
         there = self._files()
         try:
@@ -285,10 +278,8 @@ class Laboratory:
                     self.skipped |= skipped
                     bundle = waiting[finished]
                     ran, done = ran + count, done + _size(bundle)
-                    if stage:
-                        stage(bundle[0][0].title)
-                    if progress:
-                        progress(done, total)
+                    stage(bundle[0][0].title)
+                    progress(done, total)
         finally:
             for path in sorted(self._files() - there):
                 note_written(path)
@@ -324,7 +315,11 @@ def _run_bundle(
 ) -> tuple[int, dict[str, str]]:
     """Run the tasks of one trained model in a process of their own."""
     laboratory = Laboratory(results, root, predictor)
-    return laboratory._work(tasks), laboratory.skipped
+    return laboratory._work(tasks, _ignore, _ignore), laboratory.skipped
+
+
+def _ignore(*news: object) -> None:
+    """Take no notice of how far a run is."""
 
 
 def _size(tasks: Sequence[Task]) -> int:

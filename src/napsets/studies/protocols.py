@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import csv
 import os
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -31,13 +30,7 @@ from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import neighbourhood_partition
 from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
-from napsets.localisers.neighbourhoods import (
-    CalibrationIndex,
-    HopThresholds,
-    hop_weights,
-    neighbourhood_thresholds,
-    split_thresholds,
-)
+from napsets.localisers.neighbourhoods import CalibrationIndex, hop_weights, neighbourhood_thresholds, split_thresholds
 from napsets.methods import PAPER, make_method
 from napsets.quantile import weighted_quantile
 from napsets.randomness import node_uniforms
@@ -272,76 +265,52 @@ class Repetitions(NamedTuple):
     alphas: list[float]  #: the error rates
 
 
-class Protocol(ABC):
-    """How thresholds come about in a repetition of the experiment."""
-
-    name: str
+class Protocol:
+    """`strict`: no evaluation label calibrates anything; exact quantiles; the paper's text where its code differs."""
 
     def weights(self, setup: Setup, method: str, hops: int) -> FloatArray:
-        """Return w(1), …, w(hops) of a NAPS method, as the paper's text has them."""
+        """Return w(1), …, w(hops) of a NAPS method."""
         decay = METHODS[method]
         assert decay is not None
         return hop_weights(decay, hops)
 
-    @abstractmethod
     def neighbourhood(self, scored: ScoredGraph, drawn: Repetitions, weights: FloatArray) -> list[Thresholds]:
         """Return the NAPS thresholds of each repetition's nodes; `weights` has one row per method."""
-
-    @abstractmethod
-    def quantile(self, scores: FloatArray, alpha: float) -> float:
-        """Return the APS threshold from the calibration nodes' scores."""
-
-    @abstractmethod
-    def parts(self, scored: ScoredGraph, half: IntArray, repetition: int) -> list[IntArray]:
-        """Return the neighbourhoods that PCCV looks at."""
-
-    def thresholds(self, scored: ScoredGraph, drawn: Repetitions, methods: list[str], hops: int) -> list[Thresholds]:
-        """Return the thresholds in each repetition of APS alone (with ``hops=0``), or of methods that use the graph."""
-        if methods == [BASELINE]:
-            return self._without_graph(scored, drawn)
-        weights = np.stack([self.weights(scored.setup, method, hops) for method in methods])
-        return self.neighbourhood(scored, drawn, weights)
-
-    def _without_graph(self, scored: ScoredGraph, drawn: Repetitions) -> list[Thresholds]:
-        thresholds, alphas = [], drawn.alphas
-        for part, used in zip(drawn.nodes, drawn.calibration, strict=True):
-            taus = np.array([self.quantile(scored.scores[used], alpha) for alpha in alphas])
-            values = np.broadcast_to(taus[None, :, None], (1, len(alphas), part.size))
-            support = np.full((1, part.size), int(used.sum()))
-            thresholds.append(Thresholds(values, support, support.astype(np.float64)))
-        return thresholds
-
-
-class _Strict(Protocol):
-    """No evaluation label calibrates anything; exact quantiles; the paper's text where it and its code differ."""
-
-    name = "strict"
-
-    def neighbourhood(self, scored: ScoredGraph, drawn: Repetitions, weights: FloatArray) -> list[Thresholds]:
         parts = split_thresholds(scored.index, drawn.calibration, drawn.nodes, weights, drawn.alphas)
         return [Thresholds(part.values, part.support, part.effective_size) for part in parts]
 
     def quantile(self, scores: FloatArray, alpha: float) -> float:
+        """Return the APS threshold from the calibration nodes' scores."""
         return weighted_quantile(scores, np.ones(scores.size), alpha)
 
     def parts(self, scored: ScoredGraph, half: IntArray, repetition: int) -> list[IntArray]:
+        """Return the neighbourhoods that PCCV looks at."""
         return [ball for ball in scored.balls(half, repetition) if ball.size >= MIN_BALL]
+
+    def thresholds(self, scored: ScoredGraph, drawn: Repetitions, methods: list[str], hops: int) -> list[Thresholds]:
+        """Return the thresholds in each repetition of APS alone (with ``hops=0``), or of methods that use the graph."""
+        if methods != [BASELINE]:
+            weights = np.stack([self.weights(scored.setup, method, hops) for method in methods])
+            return self.neighbourhood(scored, drawn, weights)
+        thresholds = []
+        for part, used in zip(drawn.nodes, drawn.calibration, strict=True):
+            taus = np.array([[self.quantile(scored.scores[used], alpha)] for alpha in drawn.alphas])
+            support = np.full((1, part.size), int(used.sum()))
+            values = np.broadcast_to(taus, (1, len(drawn.alphas), part.size))
+            thresholds.append(Thresholds(values, support, support.astype(np.float64)))
+        return thresholds
 
 
 class _AsPublished(Protocol):
     """What the released code did (see the module's text)."""
-
-    name = "as-published"
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], HopThresholds] = {}
 
     def weights(self, setup: Setup, method: str, hops: int) -> FloatArray:
         weights = super().weights(setup, method, hops)
         return weights * 2.0**setup.geometric_offset if method == "NAPS-G" else weights
 
     def neighbourhood(self, scored: ScoredGraph, drawn: Repetitions, weights: FloatArray) -> list[Thresholds]:
-        everyone = self._of_everyone(scored, weights, drawn.alphas)
+        """Return every test node's threshold from all others, which is the same in all repetitions."""
+        everyone = neighbourhood_thresholds(scored.index, np.arange(scored.graph.num_nodes), weights, drawn.alphas)
         levels = 1.0 - np.array(drawn.alphas)[None, :, None]
         values = np.where(np.isinf(everyone.values), levels, everyone.values)
         support, size = everyone.support, everyone.effective_size
@@ -353,15 +322,10 @@ class _AsPublished(Protocol):
     def parts(self, scored: ScoredGraph, half: IntArray, repetition: int) -> list[IntArray]:
         return scored.balls(half, repetition)[: scored.setup.largest_balls]
 
-    def _of_everyone(self, scored: ScoredGraph, weights: FloatArray, alphas: list[float]) -> HopThresholds:
-        """Return every test node's threshold from all others: the same for the draws and for the halves."""
-        question = (scored, weights.tobytes(), *alphas)
-        if question not in self._known:
-            everyone = np.arange(scored.graph.num_nodes)
-            self._known = {question: neighbourhood_thresholds(scored.index, everyone, weights, alphas)}
-        return self._known[question]
+
+_PROTOCOLS = {"strict": Protocol(), "as-published": _AsPublished()}
 
 
 def protocol_of(name: str) -> Protocol:
-    """Return a new protocol by its name; what it remembers goes with it."""
-    return choose("protocol", name, {kind.name: kind for kind in (_Strict, _AsPublished)})()
+    """Return a protocol by its name."""
+    return choose("protocol", name, _PROTOCOLS)
