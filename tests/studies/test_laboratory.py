@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 
 from napsets.errors import InvalidInputError
-from napsets.studies import QUICK, SETUPS, BlockCell, Laboratory, cells_of, is_available
+from napsets.studies import QUICK, SETUPS, BlockCell, CoverageCell, Laboratory, cells_of, is_available
 from napsets.studies.block_model import BlockGrid
-from napsets.studies.protocols import ScoredGraph
 
 from .conftest import guess
 
@@ -112,14 +111,14 @@ def test_progress_counts_cells_up_to_the_total(laboratory):
 @pytest.mark.parametrize("protocol", ["strict", "as-published"])
 def test_a_run_leaves_no_model_in_memory(laboratory, small, monkeypatch, protocol):
     graphs = []
-    build = ScoredGraph.build
+    prepare = CoverageCell.prepare
 
     def watched(*arguments):
-        scored = build(*arguments)
+        scored = prepare(*arguments)
         graphs.append(weakref.ref(scored))
         return scored
 
-    monkeypatch.setattr(ScoredGraph, "build", watched)
+    monkeypatch.setattr(CoverageCell, "prepare", watched)
     laboratory.run(cells_of("table2", replace(SCOPE, protocols=(protocol,))))
     gc.collect()
     assert graphs

@@ -14,7 +14,7 @@ from napsets.errors import MissingDependencyError
 from napsets.evaluation.verdict_words import level_labels
 from napsets.methods import METHODS, CalibrationData, Method, make_method
 from napsets.studies import Laboratory
-from napsets.studies.draws import KINDS, DrawScope, PredictedGraph, draw, has_graph, scaled
+from napsets.studies.draws import KINDS, DrawScope, draw, has_graph, scaled
 from napsets.studies.laboratory import PredictionCache
 from napsets.studies.leaderboard import LeaderboardCell, LeaderboardStudy
 
@@ -62,7 +62,7 @@ def test_a_row_says_what_the_library_says_of_the_same_sets(laboratory):
     cell = LeaderboardCell("small", "mlp", 1, 0.2, 1, "naps")
     (row,) = [row for row in rows if row["key"] == cell.key]
     data = small_graph(1)
-    predicted = PredictedGraph.build(data, guess(cell, data).take(data.test))
+    predicted = cell.prepare(data, guess(cell, data).take(data.test))
     drawn = draw(predicted, 0.2, ("small", "0.2", 1, 1), 1001)
     labelled = drawn.inputs.calibration
     assert (row["labels"], row["nodes"]) == (labelled.size, drawn.rest.size)
@@ -108,7 +108,7 @@ def test_all_methods_get_the_same_draw_and_see_no_label_that_judges(laboratory, 
 def test_other_draws_and_seeds_label_other_nodes(laboratory):
     data = small_graph(0)
     cell = LeaderboardCell("small", "gcn", 0, 0.2, 0, "split")
-    predicted = PredictedGraph.build(data, guess(cell, data).take(data.test))
+    predicted = cell.prepare(data, guess(cell, data).take(data.test))
     drawn = [draw(predicted, 0.2, ("small", "0.2", *numbers), 0) for numbers in ((0, 0), (0, 1), (1, 0))]
     sets = [set(one.inputs.calibration.tolist()) for one in drawn]
     assert sets[0] != sets[1] != sets[2] != sets[0]

@@ -106,7 +106,7 @@ def reproduce(
         run.note(f"{name} is left out where it cannot run: {reason}")
     rows = study.rows(laboratory.store, scope)
     tables = study.tables(rows)
-    _show(run, tables, study.sentences(rows), study.facts(rows, laboratory.skipped))
+    _show(run, tables, study.facts(rows, laboratory.skipped))
     if output is not None:
         files = write_tables(tables, output / "tables")
         files += write_figures(study.figures(rows), output / "figures")
@@ -125,8 +125,9 @@ def _check_places(results: Path, output: Path | None, page: Path | None) -> None
         writable_folder(page.parent / "figures", flag="--page")
 
 
-def _show(run: Output, tables: Sequence[Table], sentences: Sequence[str], facts: Mapping[str, Any]) -> None:
+def _show(run: Output, tables: Sequence[Table], facts: Mapping[str, Any]) -> None:
     content = {table.name: {"columns": table.columns, "rows": table.rows} for table in tables}
     shown = [part for table in tables if table.for_screen for part in (table.rich(), "")]
-    words = [Text(f"{sentence}\n") for sentence in sentences]
+    sentences = [*facts.get("sentences", ()), facts.get("judged_on", "")]
+    words = [Text(f"{sentence}\n") for sentence in sentences if sentence]
     run.result({"tables": content, **facts}, *shown, *words)

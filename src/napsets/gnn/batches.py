@@ -251,11 +251,15 @@ class FullSampler(Sampler):
         return self.batch
 
 
-def make_sampler(model: object, graph: Graph, features: FeatureTable, settings: TrainingSettings) -> Sampler:
+def traits(model: nn.Module) -> Stack | type[Stack]:
+    """Return what says how a model reads a graph: our own ones say it, and the defaults suit any module."""
+    return model if isinstance(model, Stack) else Stack
+
+
+def make_sampler(model: nn.Module, graph: Graph, features: FeatureTable, settings: TrainingSettings) -> Sampler:
     """Return the sampler for these settings and this model."""
-    stack = model if isinstance(model, Stack) else None
-    weighting = "ones" if stack is None else stack.weighting
-    in_place = stack is not None and stack.aggregates_first
+    stack = traits(model)
+    weighting, in_place = stack.weighting, stack.aggregates_first
     kind = settings.sampler
     if kind == "auto":
         small = graph.num_nodes <= FULL_BATCH_NODES and graph.num_edges <= FULL_BATCH_EDGES
@@ -263,7 +267,7 @@ def make_sampler(model: object, graph: Graph, features: FeatureTable, settings: 
     if kind == "full":
         return FullSampler(graph, features, weighting, False, settings.layers)
     if kind == "shadow":
-        layers = None if stack is None else stack.num_layers
-        return ShadowSampler(graph, features, weighting, in_place, settings.depth, settings.ego_fanout, layers)
-    fanouts = settings.fanouts if stack is None or stack.reads_graph else (0,) * settings.layers
+        depth, fanout = settings.depth, settings.ego_fanout
+        return ShadowSampler(graph, features, weighting, in_place, depth, fanout, stack.sight)
+    fanouts = settings.fanouts if stack.reads_graph else (0,) * settings.layers
     return NeighbourSampler(graph, features, weighting, in_place, fanouts)

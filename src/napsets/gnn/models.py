@@ -140,29 +140,29 @@ class Stack(nn.Module):
     #: Whether a layer gathers neighbours before it transforms them. The first layer can then read the features of the
     #: whole graph where they lie, instead of a copy of those in the batch.
     aggregates_first = False
+    sight: int | None = None  #: how many steps its layers see; a module of a user's own may see any number
 
     def __init__(self, num_features: int, num_classes: int, settings: TrainingSettings) -> None:
         super().__init__()
         widths = [num_features, *[settings.hidden] * (settings.layers - 1), num_classes]
-        self.num_layers = settings.layers
+        self.num_layers = self.sight = settings.layers
         self.convs = nn.ModuleList(
-            self.make_layer(widths[i], widths[i + 1], settings, last=i == settings.layers - 1)
+            self._make_layer(widths[i], widths[i + 1], settings, last=i == settings.layers - 1)
             for i in range(settings.layers)
         )
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) for width in widths[1:-1])
         self.dropout = nn.Dropout(settings.dropout)
 
-    def make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
-        """Return one layer."""
+    def _make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
         raise NotImplementedError
 
-    def convolve(self, i: int, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
-        """Apply layer i: `x` are the nodes read, `own` those computed."""
+    def _convolve(self, layer: Any, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
+        """Apply a layer: `x` are the nodes read, `own` those computed."""
         raise NotImplementedError
 
     def layer(self, i: int, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
         """Apply layer i and, unless it is the last, normalise, rectify and drop out."""
-        x = self.convolve(i, x, own, adjacency)
+        x = self._convolve(self.convs[i], x, own, adjacency)
         return x if i == self.num_layers - 1 else self.dropout(torch.relu(self.norms[i](x)))
 
     def forward(self, x: Tensor, adjacency: Tensor | Sequence[Tensor], source: Tensor | None = None) -> Tensor:
@@ -175,18 +175,16 @@ class Stack(nn.Module):
 
 
 class SageMean(Stack):
-    """GraphSAGE with the mean of the neighbours."""
+    """GraphSAGE: the mean of the neighbours, and the node's own transform."""
 
     aggregation = "mean"
     aggregates_first = True
 
-    def make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
-        """Return a ``SAGEConv``."""
+    def _make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
         return SAGEConv(width_in, width_out, aggr=self.aggregation)
 
-    def convolve(self, i: int, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
-        """Aggregate the neighbours and add the node's own transform."""
-        return self.convs[i]((x, own), adjacency)
+    def _convolve(self, layer: Any, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
+        return layer((x, own), adjacency)
 
 
 class SageMax(SageMean):
@@ -200,29 +198,25 @@ class GCN(Stack):
 
     weighting = "gcn"
 
-    def make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
-        """Return a ``GCNConv`` that takes the weights it is given."""
+    def _make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
         return GCNConv(width_in, width_out, normalize=False, add_self_loops=False)
 
-    def convolve(self, i: int, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
-        """Transform, then sum by weight."""
-        return self.convs[i](x, adjacency)
+    def _convolve(self, layer: Any, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
+        return layer(x, adjacency)
 
 
 class GAT(Stack):
-    """Graph attention: heads are concatenated between layers and averaged at the end."""
+    """Graph attention to neighbours and the node itself: heads share the width between layers, at the end the mean."""
 
-    def make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
-        """Return a ``GATConv``; between layers the heads share the width."""
+    def _make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
         heads = settings.heads if last or settings.hidden % settings.heads == 0 else 1
         width = width_out if last else width_out // heads
         return GATConv(width_in, width, heads=heads, concat=not last)
 
-    def convolve(self, i: int, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
-        """Attend to the neighbours and to the node itself."""
+    def _convolve(self, layer: Any, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
         rows = torch.repeat_interleave(adjacency.crow_indices().diff())
         edges = torch.stack([adjacency.col_indices(), rows]).long()
-        return self.convs[i]((x, own), edges, size=(x.shape[0], own.shape[0]))
+        return layer((x, own), edges, size=(x.shape[0], own.shape[0]))
 
 
 class MLP(Stack):
@@ -230,13 +224,11 @@ class MLP(Stack):
 
     reads_graph = False
 
-    def make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
-        """Return a linear layer."""
+    def _make_layer(self, width_in: int, width_out: int, settings: TrainingSettings, *, last: bool) -> nn.Module:
         return nn.Linear(width_in, width_out)
 
-    def convolve(self, i: int, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
-        """Transform the node itself."""
-        return self.convs[i](own)
+    def _convolve(self, layer: Any, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
+        return layer(own)
 
 
 @dataclass(frozen=True)

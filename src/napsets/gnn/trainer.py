@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from napsets.checks.values import check_list
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.paths import reading, replacing
-from napsets.gnn.batches import Batch, FeatureTable, ShadowSampler, batch_key, graph_tensor, make_sampler
+from napsets.gnn.batches import Batch, FeatureTable, ShadowSampler, batch_key, graph_tensor, make_sampler, traits
 from napsets.gnn.models import GCN, SageMean, Stack, TrainingSettings
 from napsets.graph import Graph
 
@@ -80,14 +81,12 @@ def exact_logits(model: nn.Module, graph: Graph, features: FeatureTable, setting
     many; a graph convolution sees one step further, through the degrees.
     """
     with evaluating(model):
-        if settings.sampler != "shadow":
-            if isinstance(model, Stack):
-                return _layer_by_layer(model, graph, features)
-            return model(features.all(), graph_tensor(graph))
         if isinstance(model, Stack):
             sight = model.num_layers + (model.weighting == "gcn")
-            if sight <= settings.depth or not model.reads_graph:
+            if settings.sampler != "shadow" or sight <= settings.depth or not model.reads_graph:
                 return _layer_by_layer(model, graph, features)
+        elif settings.sampler != "shadow":
+            return model(features.all(), graph_tensor(graph))
         return _whole_egos(model, graph, features, settings)
 
 
@@ -104,21 +103,17 @@ def _layer_by_layer(model: Stack, graph: Graph, features: FeatureTable) -> Tenso
 def _row_slices(graph: Graph) -> list[slice]:
     """Cut the rows into runs of about as many entries, counting a row as one more."""
     load = graph.indptr[1:] + np.arange(1, graph.num_nodes + 1)
-    pieces = max(1, -(-int(load[-1]) // ENTRIES_AT_ONCE)) if load.size else 1
-    goals = np.arange(1, pieces) * (ENTRIES_AT_ONCE if load.size else 0)
-    ends = np.unique(np.concatenate([np.searchsorted(load, goals), [graph.num_nodes]]))
-    starts = np.concatenate([[0], ends[:-1]])
-    return [slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True) if end > start]
+    goals = np.arange(ENTRIES_AT_ONCE, load[-1] if load.size else 0, ENTRIES_AT_ONCE)
+    ends = np.unique([0, *np.searchsorted(load, goals), graph.num_nodes]).tolist()
+    return [slice(start, end) for start, end in pairwise(ends)]
 
 
 def _whole_egos(model: nn.Module, graph: Graph, features: FeatureTable, settings: TrainingSettings) -> Tensor:
     if isinstance(model, GCN):
         model, features = _transformed(model, features)
-    stack = model if isinstance(model, Stack) else None
-    weighting = "ones" if stack is None else stack.weighting
-    layers = None if stack is None else stack.num_layers
-    in_place = isinstance(model, (GCN, SageMean))
-    sampler = ShadowSampler(graph, features, weighting, in_place, settings.depth, -1, layers)
+    stack = traits(model)
+    in_place = stack.aggregates_first
+    sampler = ShadowSampler(graph, features, stack.weighting, in_place, settings.depth, -1, stack.sight)
     seeds = sampler.seeds(np.arange(graph.num_nodes), 64 if in_place else 16)
     return torch.cat([batch.logits(model) for batch in sampler.batches(seeds)])
 
@@ -126,7 +121,7 @@ def _whole_egos(model: nn.Module, graph: Graph, features: FeatureTable, settings
 def _transformed(model: GCN, features: FeatureTable) -> tuple[GCN, FeatureTable]:
     """Apply the first linear map, which acts on nodes one by one, to the graph once instead of to each ego-net."""
     rest = copy.deepcopy(model)
-    rest.convs[0].lin = nn.Identity()
+    rest.convs[0].lin, rest.aggregates_first = nn.Identity(), True
     first: Any = model.convs[0]
     return rest, FeatureTable(first.lin(features.all()).numpy())
 

@@ -184,7 +184,7 @@ def _draw(cell: BlockCell, rng: np.random.Generator) -> BlockDraw:
     probabilities = np.column_stack([believed, np.full(nodes, _LEAST)])
     # A label is drawn for each node in proportion to what is believed: what π₁ does.
     running = np.cumsum(believed, axis=1)
-    labels = np.sum(running < rng.random((nodes, 1)) * running[:, -1:], axis=1, dtype=np.int64)
+    labels: IntArray = np.sum(running < rng.random((nodes, 1)) * running[:, -1:], axis=1, dtype=np.int64)
     coin = rng.random(nodes)
     return BlockDraw(graph, probabilities, labels, coin, node_uniforms(np.arange(nodes), int(rng.integers(2**31))))
 
@@ -221,7 +221,7 @@ def _decided(rows: Sequence[Row]) -> list[Row]:
 
 def _is_named(row: Row) -> bool:
     """Say whether Lemma 1 names the winner."""
-    return (winner(row) == "NAPS") == row["lemma_favours_naps"]
+    return (winner(row) == "NAPS") == bool(row["lemma_favours_naps"])
 
 
 def _points_table(rows: Sequence[Row]) -> Table:

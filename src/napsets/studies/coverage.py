@@ -18,6 +18,8 @@ from napsets.evaluation import judgement
 from napsets.evaluation.metrics import pccv
 from napsets.files.predictions import NodePredictions
 from napsets.predictions import PredictionSets, members
+from napsets.randomness import node_uniforms
+from napsets.scores import APS
 from napsets.studies.protocols import (
     BASELINE,
     Repetitions,
@@ -137,7 +139,12 @@ class CoverageCell(_PaperCell, ModelCell):
             yield replace(self, inference=inference), replace(predictions.take(data.test), settings=settings)
 
     def prepare(self, data: NodeDataset, predictions: NodePredictions) -> ScoredGraph:  # noqa: D102
-        return ScoredGraph.build(setup_of(self.dataset), data, predictions, self.seed)
+        setup, graph, labels = setup_of(self.dataset), data.graph.subgraph(data.test), data.labels[data.test]
+        # u belongs to the node's id in the whole graph, wherever it stands in the subgraph.
+        matrix = APS().matrix(predictions.take(data.test).probabilities, node_uniforms(data.test, self.seed))
+        seconds = float(predictions.settings.get("train_seconds", "nan"))
+        eligible = eligible_nodes(graph, setup)
+        return ScoredGraph(setup, graph, labels, matrix, eligible, predictions.accuracy, self.seed, seconds)
 
     @classmethod
     def compute(cls, cells: Sequence[CoverageCell], laboratory: Any) -> list[Row]:  # noqa: D102

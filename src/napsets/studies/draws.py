@@ -63,12 +63,6 @@ class PredictedGraph:
     labels: IntArray
     features: Any  #: theirs, as they come with the graph: for methods that compare nodes by them
 
-    @classmethod
-    def build(cls, data: NodeDataset, predictions: NodePredictions) -> PredictedGraph:
-        """Put together what belongs to the test nodes."""
-        nodes, probabilities = data.test, predictions.take(data.test).probabilities
-        return cls(data.graph.subgraph(nodes), probabilities, data.labels[nodes], data.features[nodes])
-
     @property
     def accuracy(self) -> float:
         """Share of nodes whose most likely label is right."""
@@ -129,7 +123,8 @@ class DrawCell(ModelCell):
         yield self, NodePredictions(data.test, rows, labels, dataset=data.name, model=self.model, settings=settings)
 
     def prepare(self, data: NodeDataset, predictions: NodePredictions) -> PredictedGraph:  # noqa: D102
-        return PredictedGraph.build(data, predictions)
+        nodes, probabilities = data.test, predictions.take(data.test).probabilities
+        return PredictedGraph(data.graph.subgraph(nodes), probabilities, data.labels[nodes], data.features[nodes])
 
     @classmethod
     def compute(cls, cells: Sequence[DrawCell], laboratory: Any) -> list[Row]:  # noqa: D102

@@ -64,10 +64,6 @@ class Arrivals:
         """The score of each node at its label."""
         return np.asarray(self.scores[np.arange(self.labels.size), self.labels])
 
-    def p_values(self) -> FloatArray:
-        """Return the smoothed p-value of each node of the stream among all before it."""
-        return smoothed_p_values(self.at_truth[self.calibration :], self.at_truth[: self.calibration])
-
 
 @dataclass(frozen=True, eq=False)
 class Stream:
@@ -248,7 +244,8 @@ class DriftCell(ModelCell):
     @classmethod
     def compute(cls, cells: Sequence[DriftCell], laboratory: Any) -> list[Row]:  # noqa: D102
         arrivals = laboratory.test_graph(cells[0])
-        exchangeability = jumper(arrivals.p_values(), restarted=True, log=True)
+        before, stream = np.split(arrivals.at_truth, [arrivals.calibration])
+        exchangeability = jumper(smoothed_p_values(stream, before), restarted=True, log=True)
         return [cell.row(**_measure(cell, arrivals, exchangeability)) for cell in cells]
 
 

@@ -217,9 +217,10 @@ class Laboratory:
                 raise InvalidInputError(f"`cells` must be cells of a study; got {type(cell).__name__}")
         finished = {study: self.store.keys(study) for study in {cell.study for cell in cells}}
         missing = [cell for cell in cells if cell.key not in finished[cell.study]]
-        tasks = _tasks([cell for cell in missing if cell.can_run(self.root)])
+        bundles = _bundles([cell for cell in missing if cell.can_run(self.root)])
+        tasks = [task for bundle in bundles for task in bundle]
         tell, begin = progress or _ignore, stage or _ignore
-        ran = self._work(tasks, tell, begin) if count == 1 else self._share(tasks, tell, begin, count)
+        ran = self._work(tasks, tell, begin) if count == 1 else self._share(bundles, tell, begin, count)
         self._test_graph = None
         for study in sorted({task[0].study for task in tasks}):
             self.store.compact(study)
@@ -254,15 +255,12 @@ class Laboratory:
         progress(done, total)
         return ran
 
-    def _share(self, tasks: Sequence[Task], progress: Progress, stage: Stage, jobs: int) -> int:
+    def _share(self, bundles: Sequence[Sequence[Task]], progress: Progress, stage: Stage, jobs: int) -> int:
         """Share tasks among processes, those of one trained model to one of them."""
         from concurrent.futures import ProcessPoolExecutor, as_completed
         from multiprocessing import get_context
 
-        bundles: dict[tuple[object, ...], list[Task]] = {}
-        for task in tasks:
-            bundles.setdefault(task[0].neighbours, []).append(task)
-        total, done, ran = _size(tasks), 0, 0
+        total, done, ran = sum(map(_size, bundles)), 0, 0
         progress(done, total)
         predictor = None if isinstance(self.predictor, PredictionCache) else self.predictor
         there = self._files()
@@ -271,7 +269,7 @@ class Laboratory:
             with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_obey) as pool, _ending(pool):
                 waiting = {
                     pool.submit(_run_bundle, self.store.folder, self.root, predictor, bundle): bundle
-                    for bundle in bundles.values()
+                    for bundle in bundles
                 }
                 for finished in as_completed(waiting):
                     count, skipped = finished.result()
@@ -326,9 +324,9 @@ def _size(tasks: Sequence[Task]) -> int:
     return sum(len(task) for task in tasks)
 
 
-def _tasks(cells: Sequence[Cell]) -> list[Task]:
-    """Group cells into tasks, and bring the tasks of one trained model together."""
+def _bundles(cells: Sequence[Cell]) -> list[list[Task]]:
+    """Group cells into tasks, and the tasks of one trained model into bundles."""
     tasks: dict[tuple[object, ...], dict[tuple[object, ...], list[Cell]]] = {}
     for cell in cells:
         tasks.setdefault(cell.neighbours, {}).setdefault(cell.task, []).append(cell)
-    return [task for of_model in tasks.values() for task in of_model.values()]
+    return [list(of_model.values()) for of_model in tasks.values()]

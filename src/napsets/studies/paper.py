@@ -226,11 +226,6 @@ class PaperStudy(Study):
         """Return all figures, as the page is about all targets."""
         return PaperStudy("all").figures(rows)
 
-    def sentences(self, rows: PaperRows) -> list[str]:
-        """Return what the target's rows show, and which nodes are evaluated."""
-        facts = self.facts(rows, {})
-        return [*facts["sentences"], *filter(None, [facts["judged_on"]])]
-
     def facts(self, rows: PaperRows, skipped: Mapping[str, str]) -> dict[str, Any]:  # noqa: D102
         sentences = dict.fromkeys(part.sentence(rows) for part in _targets(self.target))
         return {"sentences": [*filter(None, sentences)], "judged_on": self._evaluated_on(rows.scope)}

@@ -28,13 +28,10 @@ from napsets.datasets import NodeDataset, dcsbm_graph, load, random_split
 from napsets.datasets.files import RAW_FILES
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import neighbourhood_partition
-from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
 from napsets.localisers.neighbourhoods import CalibrationIndex, hop_weights, neighbourhood_thresholds, split_thresholds
 from napsets.methods import PAPER, make_method
 from napsets.quantile import weighted_quantile
-from napsets.randomness import node_uniforms
-from napsets.scores import APS
 
 #: The datasets of the paper's tables, in its order.
 PAPER_DATASETS = ("reddit2", "flickr", "amazon-computers")
@@ -189,16 +186,6 @@ class ScoredGraph:
     accuracy: float  #: of the model on all test nodes
     seed: int  #: draws the repetitions
     train_seconds: float = float("nan")  #: how long the training took when it was run; NaN where that is not known
-
-    @classmethod
-    def build(cls, setup: Setup, data: NodeDataset, predictions: NodePredictions, seed: int) -> ScoredGraph:
-        """Score the test nodes of a dataset."""
-        graph = data.graph.subgraph(data.test)
-        # u belongs to the node's id in the whole graph, wherever it stands in the subgraph.
-        matrix = APS().matrix(predictions.take(data.test).probabilities, node_uniforms(data.test, seed))
-        seconds = float(predictions.settings.get("train_seconds", "nan"))
-        eligible = eligible_nodes(graph, setup)
-        return cls(setup, graph, data.labels[data.test], matrix, eligible, predictions.accuracy, seed, seconds)
 
     @cached_property
     def scores(self) -> FloatArray:

@@ -231,26 +231,26 @@ def coverage_tests(rows: Iterable[Row], method: str) -> list[CoverageTest]:
     whatever the score. Repetitions are drawn again from the same nodes, so that their counts are independent and their
     sum is the convolution of these laws.
     """
+    from scipy.stats import betabinom
+
     by_place: dict[tuple[str, str, float], list[Row]] = defaultdict(list)
     for row in select(rows, method=method):
         by_place[row["dataset"], row["model"], row["share"]].append(row)
-    return [_coverage_test(where, by_place[where]) for where in sorted(by_place)]
-
-
-def _coverage_test(where: tuple[str, str, float], rows: Sequence[Row]) -> CoverageTest:
-    from scipy.stats import betabinom
-
-    settings = {(row["nodes"], row["level_labels"], row["alpha"]) for row in rows}
-    if len(settings) != 1:
-        raise InvalidInputError(f"{where} was measured with different numbers of labels")
-    nodes, labels, alpha = settings.pop()
-    k = math.ceil((labels + 1) * (1 - alpha) - 1e-9)
-    covered = sum(round(row["coverage"] * row["nodes"]) for row in rows)
-    size = 1 << (nodes * len(rows)).bit_length()
-    single = betabinom.pmf(np.arange(nodes + 1), nodes, k, labels + 1 - k)
-    together = np.maximum(np.fft.irfft(np.fft.rfft(single, size) ** len(rows), size), 0.0)
-    tail = float(min(together[: covered + 1].sum(), together[covered:].sum()))
-    return CoverageTest(where, labels, k / (labels + 1), covered / nodes / len(rows), min(1.0, 2.0 * tail))
+    tests = []
+    for where, here in sorted(by_place.items()):
+        settings = {(row["nodes"], row["level_labels"], row["alpha"]) for row in here}
+        if len(settings) != 1:
+            raise InvalidInputError(f"{where} was measured with different numbers of labels")
+        nodes, labels, alpha = settings.pop()
+        k = math.ceil((labels + 1) * (1 - alpha) - 1e-9)
+        covered = sum(round(row["coverage"] * row["nodes"]) for row in here)
+        size = 1 << (nodes * len(here)).bit_length()
+        single = betabinom.pmf(np.arange(nodes + 1), nodes, k, labels + 1 - k)
+        together = np.maximum(np.fft.irfft(np.fft.rfft(single, size) ** len(here), size), 0.0)
+        tail = float(min(together[: covered + 1].sum(), together[covered:].sum()))
+        mean = covered / nodes / len(here)
+        tests.append(CoverageTest(where, labels, k / (labels + 1), mean, min(1.0, 2.0 * tail)))
+    return tests
 
 
 def _test_sentences(rows: Sequence[Row], method: str) -> list[str]:

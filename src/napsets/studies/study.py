@@ -258,12 +258,8 @@ class Study(ABC):
         """Return the figures of the page."""
         return self.figures(rows)
 
-    def sentences(self, rows: Any) -> list[str]:
-        """Return what stands below the tables on a screen."""
-        return []
-
     def facts(self, rows: Any, skipped: Mapping[str, str]) -> dict[str, Any]:
-        """Return what the command's JSON output has in addition to the tables."""
+        """Return what the command's JSON output has in addition to the tables, some of it sentences for people."""
         return {"rows": len(rows)}
 
     def left_out(self, scope: Any, root: str | os.PathLike[str]) -> list[str]:
