@@ -127,40 +127,38 @@ def _transformed(model: GCN, features: FeatureTable) -> tuple[GCN, FeatureTable]
 
 
 @dataclass(frozen=True, eq=False)
-class LabelGoal:
-    """The labels of nodes: cross entropy, and accuracy."""
+class Goal:
+    """What a model is trained for, the labels of nodes by default: cross entropy, and accuracy."""
 
     dataset: NodeDataset
     quantiles: tuple[float, ...] = ()
     merit_name: str = "validation_accuracy"  #: what the merit is called in the record of epochs
 
     def width(self) -> int:
-        """Return how many numbers the model gives a node: the classes."""
+        """Return how many numbers the model gives a node."""
         return self.dataset.num_classes
 
     def truth(self) -> npt.NDArray[Any]:
-        """Return what is true of each node of the dataset: the labels."""
+        """Return what is true of each node of the dataset."""
         return self.dataset.labels
 
     def loss(self, outputs: Tensor, truth: Tensor) -> Tensor:
-        """Return what is to become small: the cross entropy."""
+        """Return what is to become small."""
         return nn.functional.cross_entropy(outputs, truth)
 
     def merit(self, outputs: Tensor, truth: Tensor) -> float:
-        """Return by what weights are kept, large is good: the accuracy."""
+        """Return by what weights are kept, large is good."""
         return float((outputs.argmax(dim=1) == truth).double().mean())
 
 
 @dataclass(frozen=True, eq=False)
-class QuantileGoal:
-    """Quantiles of the nodes' numbers: the pinball loss, and no crossing.
+class QuantileGoal(Goal):
+    """Quantiles of the nodes' `targets`, ascending: the mean pinball loss, and no crossing.
 
     The model's first number is the lowest quantile; each further one is how much the next lies above it, made positive.
     Targets are brought to mean 0 and spread 1 by what the training nodes show.
     """
 
-    dataset: NodeDataset  #: with `targets`
-    quantiles: tuple[float, ...]  #: ascending, between 0 and 1
     merit_name: str = "validation_merit"
 
     def __post_init__(self) -> None:
@@ -184,12 +182,10 @@ class QuantileGoal:
         known = self._targets[self.dataset.train]
         return float(known.mean()), float(known.std()) or 1.0
 
-    def width(self) -> int:
-        """Return the number of quantiles."""
+    def width(self) -> int:  # noqa: D102
         return len(self.quantiles)
 
-    def truth(self) -> npt.NDArray[Any]:
-        """Return the targets, scaled."""
+    def truth(self) -> npt.NDArray[Any]:  # noqa: D102
         mean, spread = self.scale
         scaled: npt.NDArray[Any] = ((self._targets - mean) / spread).astype(np.float32)
         return scaled
@@ -199,8 +195,7 @@ class QuantileGoal:
         steps = nn.functional.softplus(outputs[:, 1:])
         return torch.cat([outputs[:, :1], outputs[:, :1] + steps.cumsum(dim=1)], dim=1)
 
-    def loss(self, outputs: Tensor, truth: Tensor) -> Tensor:
-        """Return the mean pinball loss."""
+    def loss(self, outputs: Tensor, truth: Tensor) -> Tensor:  # noqa: D102
         levels = torch.tensor(self.quantiles, dtype=outputs.dtype)
         errors = truth[:, None] - self.ordered(outputs)
         return torch.maximum(levels * errors, (levels - 1.0) * errors).mean()
@@ -215,14 +210,10 @@ class QuantileGoal:
         return mean + spread * self.ordered(outputs.double()).numpy()
 
 
-#: What a model is trained for: both have a width, a truth, a loss and a merit.
-Goal = LabelGoal | QuantileGoal
-
-
 def make_goal(dataset: NodeDataset, task: str, quantiles: Sequence[float]) -> Goal:
     """Return what to train for: ``classification`` or ``regression``."""
     if task == "classification":
-        return LabelGoal(dataset)
+        return Goal(dataset)
     if task == "regression":
         return QuantileGoal(dataset, tuple(quantiles))
     raise InvalidInputError(f"`task` must be 'classification' or 'regression'; got {task!r}")

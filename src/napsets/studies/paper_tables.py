@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -235,6 +236,7 @@ class ClaimVerdict:
     dataset: str
     model: str
     protocol: str
+    method: str
     differences: tuple[float, ...]  #: NAPS minus APS, for each seed; the claim is that they are negative
     printed: bool | None  #: whether the claim holds for the paper's published numbers
 
@@ -262,41 +264,33 @@ class ClaimVerdict:
         return "holds" if high < 0 else "fails" if low > 0 else "open"
 
 
-def judge(rows: Sequence[Row], scope: Scope, method: str = "NAPS") -> list[ClaimVerdict]:
-    """Return the verdicts on one method, over all datasets, models and protocols that have rows."""
-    places = product(scope.datasets, scope.models, scope.protocols)
-    return [verdict for place in places for verdict in _verdicts(rows, scope, *place, method)]
-
-
-def _verdicts(
-    rows: Sequence[Row], scope: Scope, dataset: str, model: str, protocol: str, method: str
-) -> list[ClaimVerdict]:
-    here = select(rows, dataset=dataset, model=model, protocol=protocol)
-    if not select(here, method=method):
-        return []
-    ours = {row["seed"]: row for row in select(here, method=method, hops=scope.hops)}
-    base = {row["seed"]: row for row in select(here, method=BASELINE)}
+def judge(rows: Sequence[Row], scope: Scope) -> list[ClaimVerdict]:
+    """Return the verdicts on every NAPS method, over all datasets, models and protocols that have rows of it."""
     verdicts = []
-    for claim in CLAIMS:
-        pairs = [(ours[seed][claim.metric], base[seed][claim.metric]) for seed in sorted(ours.keys() & base.keys())]
-        differences = tuple(claim.difference(*pair, scope.alpha) for pair in pairs if None not in pair)
-        theirs, aps = (printed(claim.metric, dataset, model, name) for name in (method, BASELINE))
-        as_printed = None
-        if theirs is not None and aps is not None:
-            as_printed = round(claim.difference(theirs, aps, scope.alpha), 6) < 0
-        verdicts.append(ClaimVerdict(claim, dataset, model, protocol, differences, as_printed))
+    for dataset, model, protocol in product(scope.datasets, scope.models, scope.protocols):
+        here = select(rows, dataset=dataset, model=model, protocol=protocol)
+        base = {row["seed"]: row for row in select(here, method=BASELINE)}
+        for method, claim in product(
+            [name for name in METHODS if name != BASELINE and select(here, method=name)], CLAIMS
+        ):
+            ours = {row["seed"]: row for row in select(here, method=method, hops=scope.hops)}
+            pairs = [(ours[seed][claim.metric], base[seed][claim.metric]) for seed in sorted(ours.keys() & base.keys())]
+            differences = tuple(claim.difference(*pair, scope.alpha) for pair in pairs if None not in pair)
+            theirs, aps = (printed(claim.metric, dataset, model, name) for name in (method, BASELINE))
+            as_printed = None
+            if theirs is not None and aps is not None:
+                as_printed = round(claim.difference(theirs, aps, scope.alpha), 6) < 0
+            verdicts.append(ClaimVerdict(claim, dataset, model, protocol, method, differences, as_printed))
     return verdicts
 
 
 def claims_table(rows: Sequence[Row], scope: Scope) -> Table:
     """Return the verdicts on every NAPS method."""
-    lines: list[list[Entry]] = []
-    methods = [method for method in METHODS if method != BASELINE]
-    for place in product(scope.datasets, scope.models, scope.protocols, methods):
-        texts = [verdict.text for verdict in _verdicts(rows, scope, *place)]
-        if texts:
-            dataset, model, *rest = place
-            lines.append([SETUPS[dataset].title, MODELS[model], *rest, *texts])
+    texts: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for verdict in judge(rows, scope):
+        title, model = SETUPS[verdict.dataset].title, MODELS[verdict.model]
+        texts[title, model, verdict.protocol, verdict.method].append(verdict.text)
+    lines = [[*where, *words] for where, words in texts.items()]
     columns = ["Dataset", "Model", "Protocol", "Method", *(claim.name for claim in CLAIMS)]
     notes = [
         "In brackets: the method minus APS, mean over training seeds. `holds` and `fails`: the 95 % Student interval "
@@ -307,7 +301,7 @@ def claims_table(rows: Sequence[Row], scope: Scope) -> Table:
 
 def paragraph(rows: Sequence[Row], scope: Scope) -> str:
     """Return a paragraph on the number of models for which each claim holds, here and in the published numbers."""
-    verdicts = judge(rows, scope)
+    verdicts = select(judge(rows, scope), method="NAPS")
     sentences = []
     for dataset in scope.datasets:
         ours = select(verdicts, dataset=dataset)
