@@ -31,18 +31,36 @@ class BlockModelVerdict(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Homophily:
-    """How often neighbours share a label, compared with random labels."""
+    """How often neighbours share a label, compared with random labels.
 
-    labelled: int  #: Nodes with a label.
-    unmet: int  #: Those among them without a labelled neighbour.
-    mean: float  #: Table 1's Ĥ, where those count as 0; see `node_homophily`.
-    where_met: float  #: The same among nodes with a labelled neighbour.
-    expected: float  #: Table 1's H_rand; see `expected_homophily`.
-    class_counts: IntArray  #: Nodes of each class.
-    class_means: FloatArray  #: As `where_met`, among the nodes of each class; NaN where there is none.
-    class_expected: (
-        FloatArray  #: The share of labelled nodes that are of each class: what random neighbours would give.
-    )
+    Attributes
+    ----------
+    labelled : int
+        Nodes with a label.
+    unmet : int
+        Those among them without a labelled neighbour.
+    mean : float
+        Table 1's Ĥ, where those count as 0; see `node_homophily`.
+    where_met : float
+        The same among nodes with a labelled neighbour.
+    expected : float
+        Table 1's H_rand; see `expected_homophily`.
+    class_counts : numpy.ndarray
+        Nodes of each class.
+    class_means : numpy.ndarray
+        As `where_met`, among the nodes of each class; NaN where there is none.
+    class_expected : numpy.ndarray
+        The share of labelled nodes that are of each class: what random neighbours would give.
+    """
+
+    labelled: int
+    unmet: int
+    mean: float
+    where_met: float
+    expected: float
+    class_counts: IntArray
+    class_means: FloatArray
+    class_expected: FloatArray
 
 
 def measure_homophily(graph: Graph, labels: ArrayLike, *, num_classes: int | None = None) -> Homophily:

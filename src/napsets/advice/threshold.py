@@ -313,7 +313,6 @@ def _without_hops(nodes: IntArray, weights: FloatArray, scores: FloatArray, thre
         "neighbour_scores": scores,
         "total_mass": float(weights.sum()),
         "reached_mass": float(weights[scores <= threshold].sum()),
-        "is_quantile": True,
     }
 
 
@@ -330,7 +329,7 @@ def _with_pools(
         others = mine & (reference.nodes != node)
         share = weight / max(int(mine.sum()), 1)
         pooled += [share * int(others.sum()), share * int((reference.scores[others] <= threshold).sum())]
-    return {"total_mass": total + float(pooled[0]), "reached_mass": reached + float(pooled[1]), "is_quantile": True}
+    return {"total_mass": total + float(pooled[0]), "reached_mass": reached + float(pooled[1])}
 
 
 def _by_hop(reference: Reference, node: int, weights: FloatArray, threshold: float) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -231,10 +231,6 @@ class WeakGroup:
     coverage: float  #: The share of them that are covered.
     p_value: float  #: How often chance would cover this few of them, for all groups of the grouping together.
     labels: int = -1  #: How many labels of the group calibrated; −1 where that is not known.
-
-    def row(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return asdict(self)
 
     def __str__(self) -> str:
         return f"{self.name} ({100 * self.coverage:.0f} % of {self.nodes:,} node{'s' * (self.nodes != 1)})"
