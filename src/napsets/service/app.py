@@ -184,8 +184,11 @@ def _add_changes(app: FastAPI, owner: Owner) -> None:
 def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
     @app.get("/status", responses=bodies.FAILURES, summary="Counts, coverage so far and alarms")
     async def get_status(history: HistoryQuery = False) -> JSONResponse:
-        status = await owner.call(lambda live: status_of(live, history))
-        return JSONResponse(status | {"slowest": requests.slowest()})
+        def work(live: Live) -> dict[str, Any]:
+            with live._busy:  # all of one moment
+                return live.status() | ({"history": live.history()} if history else {})
+
+        return JSONResponse(await owner.call(work) | {"slowest": requests.slowest()})
 
     @app.get("/metrics", response_class=PlainTextResponse, responses=bodies.FAILURES, summary="Metrics for Prometheus")
     async def get_metrics() -> Response:
@@ -209,12 +212,6 @@ def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def page() -> str:
         return render_page()
-
-
-def status_of(live: Live, history: bool) -> dict[str, Any]:
-    """Return the status, and what charts need, of one moment."""
-    with live._busy:
-        return live.status() | ({"history": live.history()} if history else {})
 
 
 def _node_of(live: Live, text: str) -> Any:
@@ -273,11 +270,5 @@ def render_page() -> str:
     """Return the page; it holds nothing that is known of the graph."""
     assets = files("napsets.service") / "assets"
     style = files("napsets.report") / "assets" / "report.css"
-    parts = {
-        "STYLE": style.read_text(encoding="utf-8") + (assets / "service.css").read_text(encoding="utf-8"),
-        "SCRIPT": (assets / "service.js").read_text(encoding="utf-8"),
-    }
-    text = (assets / "service.html").read_text(encoding="utf-8")
-    for name, part in parts.items():
-        text = text.replace(f"/*{name}*/", part)
-    return text
+    text, script, own = ((assets / f"service.{kind}").read_text(encoding="utf-8") for kind in ("html", "js", "css"))
+    return text.replace("/*STYLE*/", style.read_text(encoding="utf-8") + own).replace("/*SCRIPT*/", script)

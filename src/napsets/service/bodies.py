@@ -28,6 +28,10 @@ Row = Annotated[list[StrictFloat], Field(description="One probability per class.
 Alpha = Annotated[StrictFloat | None, Field(gt=0, lt=1, description="Error rate; by default that of the store.")]
 
 
+def _example(**body: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [body]})
+
+
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -57,31 +61,27 @@ class NodesBody(_Body):
     """New nodes."""
 
     nodes: list[NodeEntry]
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"nodes": [{"node": "ann", "probabilities": [0.7, 0.2, 0.1]}]}]}
-    )
+    model_config = _example(nodes=[{"node": "ann", "probabilities": [0.7, 0.2, 0.1]}])
 
 
 class ProbabilitiesBody(NodesBody):
     """New probabilities for existing nodes."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"nodes": [{"node": "ann", "probabilities": [0.1, 0.8, 0.1]}]}]}
-    )
+    model_config = _example(nodes=[{"node": "ann", "probabilities": [0.1, 0.8, 0.1]}])
 
 
 class LabelsBody(_Body):
     """Labels, in the order in which they came."""
 
     labels: list[LabelEntry]
-    model_config = ConfigDict(json_schema_extra={"examples": [{"labels": [{"node": "ann", "label": 0}]}]})
+    model_config = _example(labels=[{"node": "ann", "label": 0}])
 
 
 class EdgesBody(_Body):
     """New edges."""
 
     edges: list[EdgeEntry]
-    model_config = ConfigDict(json_schema_extra={"examples": [{"edges": [{"source": "ann", "target": "bob"}]}]})
+    model_config = _example(edges=[{"source": "ann", "target": "bob"}])
 
 
 class SetsBody(_Body):
@@ -89,7 +89,7 @@ class SetsBody(_Body):
 
     nodes: list[Id]
     alpha: Alpha = None
-    model_config = ConfigDict(json_schema_extra={"examples": [{"nodes": ["ann", "bob"], "alpha": 0.1}]})
+    model_config = _example(nodes=["ann", "bob"], alpha=0.1)
 
 
 class SetRow(BaseModel):

@@ -37,8 +37,6 @@ class Owner:
 
     async def call(self, work: Callable[[Live], Result], thread: Thread = "reader") -> Result:
         """Return what a call gives. A call that comes too late is not made; one that was begun is finished."""
-        if self.broken is not None:
-            raise RefusedError(503, self.broken)
         return await self.wait_for(partial(self._run, work), thread)
 
     async def wait_for(self, work: Callable[[], Result], thread: Thread = "parser") -> Result:
