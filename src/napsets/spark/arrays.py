@@ -11,9 +11,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -56,14 +56,6 @@ def is_local(spark: SparkSession) -> bool:
     return spark.sparkContext.master == "local" or spark.sparkContext.master.startswith("local[")
 
 
-class Numbered(NamedTuple):
-    """Nodes by number: how many have probabilities, and where the labels and the nodes to predict are."""
-
-    known: int
-    labels: tuple[str, list[int]]
-    targets: tuple[str, list[int]] | None
-
-
 @dataclass(frozen=True, eq=False)
 class Arrays:
     """The arrays of one call, and the marks and sets beside them."""
@@ -76,12 +68,17 @@ class Arrays:
     labels_are: str
     ordered: bool  # whether the order of nodes matters, and with it each node's probabilities
 
-    def make(self) -> Numbered:
-        """Make those that are not there yet."""
+    def make(self) -> int:
+        """Make those that are not there yet; return how many nodes have probabilities."""
         os.makedirs(self.store.path, exist_ok=True)
         known = self._numbered()
-        self._laid_out()
-        return Numbered(known, self._labelled(known), self._targets(known))
+        self.store.step("graph", self._make_rows)
+        for name in ("nodes", "strangers", "edges", "more-edges"):
+            self.store.clear(name)  # the pairs are no longer needed
+        self.store.step("labels", partial(self._write_labels, known))
+        if self.tables.may_be_labelled:
+            self.store.step("targets", partial(self._write_rows, "nodes", self.tables.nodes, known))
+        return known
 
     @property
     def cores(self) -> int:
@@ -140,8 +137,7 @@ class Arrays:
 
     def _gathered(self, table: AnyTable) -> Iterator[pa.RecordBatch]:
         """Bring a table here, batch by batch."""
-        for piece in self._pieces(table):
-            yield from piece.to_batches()
+        return chain.from_iterable(piece.to_batches() for piece in self._pieces(table))
 
     def _pieces(self, table: AnyTable) -> Iterator[pa.Table]:
         """Bring a table here, in pieces that Spark lets through."""
@@ -221,60 +217,34 @@ class Arrays:
             )
         return {"stray": stray}
 
-    def _laid_out(self) -> None:
+    def _make_rows(self, _: str) -> dict[str, Any]:
         """Bring the edges into compressed sparse rows."""
-        store = self.store
-        folders = [
-            f"{step['folder']}/words" for step in (store.done("edges"), store.done("more-edges")) if step is not None
-        ]
-        store.step("graph", partial(self._make_rows, folders))
-        for name in ("nodes", "strangers", "edges", "more-edges"):
-            store.clear(name)  # the pairs are no longer needed
-
-    def _make_rows(self, folders: list[str], _: str) -> dict[str, Any]:
         store, nodes = self.store, int(self.store.array("keys").size)
-        paths = [store.file(folder) for folder in folders]
-        bounds = store.step("rows", lambda own: self._bounds(paths, nodes))
-        parts = [RowsPart(i, *ends) for i, ends in enumerate(pairwise(bounds["bounds"]))]
-        work = partial(numbering.merge_rows, store=store, folders=folders, folder=bounds["folder"])
-        small = bounds["stored"] <= _FEW
+        steps = (store.done("edges"), store.done("more-edges"))
+        folders = [f"{step['folder']}/words" for step in steps if step is not None]
+        paths, least = [store.file(folder) for folder in folders], 2 * self.cores
+        made = store.step("rows", lambda own: numbering.row_bounds(paths, nodes, _ENTRIES_PER_PART, least))
+        parts = [RowsPart(i, *ends) for i, ends in enumerate(pairwise(made["bounds"]))]
+        work = partial(numbering.merge_rows, store=store, folders=folders, folder=made["folder"])
+        small = made["stored"] <= _FEW
         entry = offsets_of(self.each(work, parts, small=small))
         store.make("indptr", np.int64, (nodes + 1,))
         store.make("indices", np.int32, (entry[-1],))
         placed = [part._replace(entry=start) for part, start in zip(parts, entry, strict=False)]
-        self.each(partial(numbering.fill_rows, store=store, folder=bounds["folder"]), placed, small=small)
+        self.each(partial(numbering.fill_rows, store=store, folder=made["folder"]), placed, small=small)
         store.clear("rows")
         return {"entries": entry[-1]}
 
-    def _bounds(self, paths: list[str], nodes: int) -> dict[str, Any]:
-        bounds, stored = numbering.row_bounds(paths, nodes, _ENTRIES_PER_PART, 2 * self.cores)
-        return {"bounds": bounds, "stored": stored}
-
-    def _labelled(self, known: int) -> tuple[str, list[int]]:
-        """Write the labels as numbers; return where they are."""
-        labels, names = self.tables.known, self.tables.class_names
-        rows: AnyTable
-        if self.route.here:
-            rows = with_kinds_here(pa.concat_tables(self._pieces(labels)), names)
-        else:
-            rows = with_kinds(labels, names)
+    def _write_labels(self, known: int, folder: str) -> dict[str, Any]:
+        labels, names, here = self.tables.known, self.tables.class_names, self.route.here
+        rows = with_kinds_here(pa.concat_tables(self._pieces(labels)), names) if here else with_kinds(labels, names)
         indices = partial(label_indices, names=names, labels_are=self.labels_are)
-        return self._numbers("labels", "labels", rows, known, indices)
+        return self._write_rows("labels", rows, known, folder, indices)
 
-    def _targets(self, known: int) -> tuple[str, list[int]] | None:
-        """Write the nodes to predict as numbers; return where they are, None for all that have no label."""
-        if not self.tables.may_be_labelled:
-            return None
-        return self._numbers("targets", "nodes", self.tables.nodes, known)
-
-    def _numbers(
-        self, step: str, name: str, rows: AnyTable, known: int, indices: Callable[..., Any] | None = None
-    ) -> tuple[str, list[int]]:
-        def make(folder: str) -> dict[str, Any]:
-            path = self.store.file(folder)
-            work = partial(numbering.write_rows, name=name, store=self.store, folder=path, nodes=known, indices=indices)
-            counts = self._through(rows, work, numbering.COUNT_COLUMNS)
-            return {"parts": sorted(int(part) for part, _ in counts)}
-
-        record = self.store.step(step, make)
-        return record["folder"], record["parts"]
+    def _write_rows(
+        self, name: str, rows: AnyTable, known: int, folder: str, indices: Callable[..., Any] | None = None
+    ) -> dict[str, Any]:
+        """Write the nodes of a table, and their labels if it has some, as numbers; return which parts have rows."""
+        path = self.store.file(folder)
+        work = partial(numbering.write_rows, name=name, store=self.store, folder=path, nodes=known, indices=indices)
+        return {"parts": sorted(int(part) for (part,) in self._through(rows, work, "part bigint"))}

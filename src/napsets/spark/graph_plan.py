@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,13 +32,12 @@ import pyarrow.parquet as pq
 from pyspark import SparkFiles
 from pyspark.sql import DataFrame
 
-from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.files.writers import CHUNK, ROW_GROUP
 from napsets.graph import Graph
 from napsets.localisers import HopsLocal
 from napsets.methods import CalibrationData
-from napsets.spark.arrays import Arrays, Numbered, is_local
+from napsets.spark.arrays import Arrays, is_local
 from napsets.spark.mapped import Folder, drafted, pack, unpack
 from napsets.spark.numbering import node_ids, read_labels, read_targets
 from napsets.spark.plans import GRAPH_PLAN
@@ -52,39 +51,6 @@ if TYPE_CHECKING:
 _LARGEST_SHARE, _SMALLEST_SHARE = 1 << 18, 1 << 14
 #: Shares per core: the last ones to end leave few cores idle, and progress can be shown.
 _SHARES_PER_CORE = 4
-
-
-@dataclass(frozen=True, eq=False)
-class CalibrationTask:
-    """What is to be calibrated, on which files."""
-
-    store: Folder
-    method: Any
-    directed: bool
-    known: int  # nodes with probabilities: they come first
-    #: The folder and the parts of the labels, and of the nodes to predict; None stands for all without a label.
-    labels: tuple[str, list[int]]
-    targets: tuple[str, list[int]] | None
-    alpha: float
-    threads: int | None  # None for all cores
-    kernels: str | None  # where compiled kernels are kept, where that is not each machine's own affair
-    prefix: str  # what the files of the calibrated method start with
-
-
-@dataclass(frozen=True)
-class CalibrationResult:
-    """What the calibrating task returns: counts, the level, and the calibrated method without its arrays."""
-
-    state: bytes
-    labelled: int
-    targets: int
-    level: float | None
-    choice: str | None
-
-    def facts(self, size: int) -> dict[str, Any]:
-        """Return what is written down of it, with the number of shares of some size."""
-        shares = -(-self.targets // size) if self.targets else 0
-        return {"shares": shares, "level": self.level, "choice": self.choice, "labelled": self.labelled}
 
 
 @dataclass(frozen=True)
@@ -103,48 +69,46 @@ class PredictionTask:
 
 @contextmanager
 def _threads(count: int | None) -> Iterator[None]:
-    """Let everything below use this many threads."""
-    before = os.environ.get("NAPSETS_THREADS")
-    if count is not None:
-        os.environ["NAPSETS_THREADS"] = str(count)
+    """Let everything below use this many threads; nothing set is an empty text."""
+    before = os.environ.get("NAPSETS_THREADS", "")
+    os.environ["NAPSETS_THREADS"] = before if count is None else str(count)
     try:
         yield
     finally:
-        if count is not None:
-            os.environ.pop("NAPSETS_THREADS")
-            if before is not None:
-                os.environ["NAPSETS_THREADS"] = before
+        os.environ["NAPSETS_THREADS"] = before
 
 
-def calibrate(task: CalibrationTask) -> CalibrationResult:
-    """Calibrate, and leave what comes of it in files that all workers can map."""
-    _use_kernels(task.kernels)
-    store = task.store
+def calibrate(
+    method: Any, store: Folder, known: int, directed: bool, alpha: float, threads: int | None, kernels: str | None
+) -> tuple[bytes, dict[str, Any]]:
+    """Calibrate on some threads, None for all cores, and leave what comes of it in files that all workers can map.
+
+    Return the calibrated method without its arrays, and what is written down of it.
+    """
+    _use_kernels(kernels)
     mapped = {name: store.array(name) for name in ("indptr", "indices", "probabilities", "keys")}
-    graph = Graph._from_rows(mapped["indptr"], mapped["indices"], task.directed)
-    labels = read_labels(store, *task.labels, graph.num_nodes)
+    graph = Graph._from_rows(mapped["indptr"], mapped["indices"], directed)
+    labels, targets = read_labels(store, graph.num_nodes), read_targets(store)
     calibration = np.flatnonzero(labels >= 0)
-    if calibration.size < 2 and getattr(getattr(task.method, "level", None), "keeps_apart", False):
+    if calibration.size < 2 and getattr(getattr(method, "level", None), "keeps_apart", False):
         raise InvalidInputError("`labels` must hold at least two known labels for an exact level; it holds 1")
-    unlabelled = np.flatnonzero(labels[: task.known] < 0)
-    targets = unlabelled if task.targets is None else read_targets(store, *task.targets)
+    if targets is None:
+        targets = np.flatnonzero(labels[:known] < 0)
     store.save("targets", targets)
-    with _threads(task.threads):
-        data = CalibrationData(graph, mapped["probabilities"], labels, calibration, mapped["keys"])
-        calibrated = task.method.fit(data)
+    with _threads(threads):
+        calibrated = method.fit(CalibrationData(graph, mapped["probabilities"], labels, calibration, mapped["keys"]))
         if targets.size:  # so that what is worked out once, on first use, goes along
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NapsetsWarning)
-                calibrated.predict(targets[:1], task.alpha)
-        state = pack(calibrated, store, mapped, task.prefix, _laid_out)
+                calibrated.predict(targets[:1], alpha)
+        state = pack(calibrated, store, mapped, f"state-{uuid.uuid4().hex[:8]}", _laid_out)
     choice = getattr(calibrated, "choice", None)
-    return CalibrationResult(
-        state,
-        int(calibration.size),
-        int(targets.size),
-        calibrated.level.level(task.alpha) if calibrated.is_exact and calibrated.grouped is None else None,
-        None if choice is None else str(choice),
-    )
+    return state, {
+        "targets": int(targets.size),
+        "level": calibrated.level.level(alpha) if calibrated.is_exact and calibrated.grouped is None else None,
+        "choice": None if choice is None else str(choice),
+        "labelled": int(calibration.size),
+    }
 
 
 def _laid_out(part: Any) -> None:
@@ -159,9 +123,6 @@ def _laid_out(part: Any) -> None:
 
 
 # -- shares --------------------------------------------------------------------------------------------------------
-
-#: What this process has unpacked, by the bytes that it came from: one at a time.
-_unpacked: dict[bytes, Any] = {}
 
 
 def share_path(task: PredictionTask, share: int) -> str:
@@ -194,27 +155,20 @@ def predict_carried(batches: Iterator[pa.RecordBatch], task: PredictionTask, sta
 
 def _sets_of_share(share: int, task: PredictionTask, state: Any) -> Iterator[pa.Table]:
     """Give the sets of a share, some at a time; those of a share without nodes are one empty table."""
-    calibrated = _calibrated(getattr(state, "value", state), task.store)
+    calibrated = _unpacked(getattr(state, "value", state), task.store)
     numbers = np.asarray(task.store.array("targets")[share * task.size : (share + 1) * task.size])
     for start in range(0, max(1, numbers.size), CHUNK):
-        yield _sets(task, calibrated, numbers[start : start + CHUNK])
+        nodes = numbers[start : start + CHUNK]
+        with warnings.catch_warnings():
+            # That labelled nodes are predicted is said once, by the driver.
+            warnings.filterwarnings("ignore", "`nodes` holds", NapsetsWarning)
+            sets = replace(calibrated.predict(nodes, task.alpha, threads=task.threads), class_names=task.class_names)
+        probabilities, ids = calibrated.score.probabilities, node_ids(task.store, nodes)
+        yield sets_table(sets, probabilities, nodes, ids, integer_labels=task.integer_labels)
 
 
-def _calibrated(data: bytes, store: Folder) -> Any:
-    if data not in _unpacked:
-        _unpacked.clear()
-        _unpacked[data] = unpack(data, store)
-    return _unpacked[data]
-
-
-def _sets(task: PredictionTask, calibrated: Any, nodes: IntArray) -> pa.Table:
-    """Return the sets of some nodes as a table: what `napsets.files.write_prediction` writes."""
-    with warnings.catch_warnings():
-        # That labelled nodes are predicted is said once, by the driver.
-        warnings.filterwarnings("ignore", "`nodes` holds", NapsetsWarning)
-        sets = replace(calibrated.predict(nodes, task.alpha, threads=task.threads), class_names=task.class_names)
-    probabilities, ids = calibrated.score.probabilities, node_ids(task.store, nodes)
-    return sets_table(sets, probabilities, nodes, ids, integer_labels=task.integer_labels)
+#: A process holds what it has unpacked of one calibrated method, and with it the files that it maps.
+_unpacked = lru_cache(maxsize=1)(unpack)
 
 
 def _use_kernels(folder: str | None) -> None:
@@ -240,10 +194,10 @@ class GraphJob:
     def run(self) -> Result:
         """Do all of it; when this returns the sets are written, or a plan where Spark carries the arrays."""
         with plain_errors():
-            numbered = self.arrays.make()
+            known = self.arrays.make()
             if self.arrays.route.carried:
-                return self._carried(numbered)
-            facts = self._predicted(numbered)
+                return self._carried(known)
+            facts = self._predicted(known)
         store, spark = self.arrays.store, self.arrays.spark
         files = tuple(sorted(str(path) for path in Path(store.file(facts["folder"])).glob("part-*.parquet")))
         if self.arrays.route.temporary:  # only the sets are needed from here on
@@ -252,11 +206,11 @@ class GraphJob:
         # One by one, so that drafts of tasks that were killed are not read.
         paths = [literally(f"file://{file}") for file in files]
         sets = spark.read.schema(schema).parquet(*paths) if paths else spark.createDataFrame([], schema)
-        return _result(sets, numbered, facts, files)
+        return _result(sets, known, facts, files)
 
     # -- in a folder -----------------------------------------------------------------------------------------------
 
-    def _predicted(self, numbered: Numbered) -> dict[str, Any]:
+    def _predicted(self, known: int) -> dict[str, Any]:
         """Calibrate and predict what is not there yet; return where the sets are, and what was found on the way."""
         store = self.arrays.store
         facts = store.done("sets")
@@ -266,12 +220,12 @@ class GraphJob:
             return facts
         _remove(store.path, "state-*.npy")  # of a run that was lost
         kernels = self._kernels()
-        calibrated = self._calibrated(numbered, kernels)
+        state, facts = self._calibrated(known, kernels)
         # Written down: after a restart the cluster may be another, and shares must stay what they were.
-        cut = store.step("shares", lambda own: {"size": self._share_size(calibrated.targets)})
+        cut = store.step("shares", lambda own: {"size": self._share_size(facts["targets"])})
         task = self._task(cut["folder"], int(cut["size"]), kernels)
-        facts = calibrated.facts(task.size) | {"folder": cut["folder"]}
-        self._predict_all(task, calibrated.state, facts["shares"])
+        facts |= {"shares": -(-facts["targets"] // task.size), "folder": cut["folder"]}
+        self._predict_all(task, state, facts["shares"])
         store.step("sets", lambda own: facts)
         _remove(store.path, "state-*.npy")
         return facts
@@ -297,7 +251,7 @@ class GraphJob:
             width = _SHARES_PER_CORE * self.arrays.cores
             if self.progress is not None:
                 self.progress(done, count)
-        _unpacked.clear()  # and with it the files that this process maps
+        _unpacked.cache_clear()
 
     @property
     def _here(self) -> bool:
@@ -306,10 +260,10 @@ class GraphJob:
 
     # -- without one -----------------------------------------------------------------------------------------------
 
-    def _carried(self, numbered: Numbered) -> Result:
+    def _carried(self, known: int) -> Result:
         """Calibrate here, and let Spark carry arrays and kernels to its executors; the sets are a plan."""
         store, spark = self.arrays.store, self.arrays.spark
-        calibrated = self._calibrated(numbered, None)
+        state, facts = self._calibrated(known, None)
         store.clear("labels")
         store.clear("targets")
         self._kernels()
@@ -319,24 +273,21 @@ class GraphJob:
                 stream.write(path, path.relative_to(store.path))
         shutil.rmtree(store.path)
         spark.sparkContext.addArchive(f"{archive}#{name}")
-        task = self._task(name, self._share_size(calibrated.targets), None)
-        facts = calibrated.facts(task.size)
-        state = spark.sparkContext.broadcast(calibrated.state)
-        numbers = spark.range(0, facts["shares"], 1, max(1, facts["shares"]))
-        work = partial(predict_carried, task=task, state=state)
-        return _result(numbers.mapInArrow(work, sets_columns(self.arrays.tables)), numbered, facts)
+        task = self._task(name, self._share_size(facts["targets"]), None)
+        shares = -(-facts["targets"] // task.size)
+        work = partial(predict_carried, task=task, state=spark.sparkContext.broadcast(state))
+        numbers = spark.range(0, shares, 1, max(1, shares))
+        return _result(numbers.mapInArrow(work, sets_columns(self.arrays.tables)), known, facts)
 
     # -- both ------------------------------------------------------------------------------------------------------
 
-    def _calibrated(self, numbered: Numbered, kernels: str | None) -> CalibrationResult:
-        arrays, prefix = self.arrays, f"state-{uuid.uuid4().hex[:8]}"
+    def _calibrated(self, known: int, kernels: str | None) -> tuple[bytes, dict[str, Any]]:
+        arrays = self.arrays
         # Threads that the calibrating task may use: nothing else runs meanwhile where it does.
         cores = arrays.spark.sparkContext.getConf().get("spark.executor.cores")
         threads = None if arrays.route.here or is_local(arrays.spark) or not cores else int(cores)
-        task = CalibrationTask(
-            arrays.store, self.method, arrays.directed, *numbered, self.alpha, threads, kernels, prefix
-        )
-        (result,) = arrays.each(calibrate, [task])
+        how = {"directed": arrays.directed, "alpha": self.alpha, "threads": threads, "kernels": kernels}
+        (result,) = arrays.each(partial(calibrate, store=arrays.store, known=known, **how), [self.method])
         return result
 
     def _task(self, folder: str, size: int, kernels: str | None) -> PredictionTask:
@@ -365,9 +316,9 @@ class GraphJob:
         return folder
 
 
-def _result(sets: DataFrame, numbered: Numbered, facts: dict[str, Any], files: tuple[str, ...] = ()) -> Result:
+def _result(sets: DataFrame, known: int, facts: dict[str, Any], files: tuple[str, ...] = ()) -> Result:
     level = facts["level"]
-    return Result(with_level(sets, level), level, GRAPH_PLAN, facts["choice"], files, numbered.known, facts["labelled"])
+    return Result(with_level(sets, level), level, GRAPH_PLAN, facts["choice"], files, known, facts["labelled"])
 
 
 def _remove(folder: str, pattern: str) -> None:

@@ -21,6 +21,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,11 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.cloudpickle import CloudPickler
 
-from napsets.checks.arguments import Sealed, sealed
+from napsets.checks.arguments import Sealed
 
-#: Bytes that are copied at a time.
+Array = npt.NDArray[Any]
+
+#: Bytes that are written at a time.
 _BLOCK = 1 << 24
 
 
@@ -50,45 +53,30 @@ class Folder:
         """Return whether there is an array of this name."""
         return os.path.exists(self.file(f"{name}.npy"))
 
-    def array(self, name: str) -> npt.NDArray[Any]:
+    def array(self, name: str) -> Array:
         """Map an array; nothing is read before it is looked at."""
-        path = self.file(f"{name}.npy")
-        if _is_empty(path):
-            return sealed(np.load(path, allow_pickle=False))
         # As a view of read-only memory: this file is not written to again, so the array needs no copy.
-        return np.asarray(memoryview(np.load(path, mmap_mode="r")))
+        return np.asarray(memoryview(np.load(self.file(f"{name}.npy"), mmap_mode="r")))
 
-    def save(self, name: str, array: npt.NDArray[Any]) -> None:
+    def save(self, name: str, array: Array) -> None:
         """Write an array, whole or not at all."""
         with drafted(self.file(f"{name}.npy")) as draft, open(draft, "wb") as stream:
             np.save(stream, array, allow_pickle=False)
 
     def make(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> None:
         """Make room for an array that tasks are to fill."""
-        with drafted(self.file(f"{name}.npy")) as draft, open(draft, "wb") as stream:
-            header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_2_0(stream, header)
-            stream.truncate(stream.tell() + int(np.prod(shape)) * np.dtype(dtype).itemsize)
+        with drafted(self.file(f"{name}.npy")) as draft:
+            np.lib.format.open_memmap(draft, "w+", np.dtype(dtype), shape)
 
-    def fill(self, name: str, row: int, values: npt.NDArray[Any]) -> None:
+    def fill(self, name: str, row: int, values: Array) -> None:
         """Write rows of an array from one on; through the file: a full disk kills writers of maps."""
-        path, place, dtype = self._place(name, row)
-        _write_at(path, place, _bytes(values.astype(dtype, copy=False)))
-
-    def copy_into(self, name: str, row: int, source: str) -> None:
-        """Write the bytes of a file as the rows of an array from one on."""
-        path, place, _ = self._place(name, row)
-        with open(source, "rb") as stream:
-            while block := stream.read(_BLOCK):
-                _write_at(path, place, memoryview(block))
-                place += len(block)
-
-    def _place(self, name: str, row: int) -> tuple[str, int, np.dtype[Any]]:
-        """Return the file of an array, where a row stands in it, and the type of its numbers."""
         path = self.file(f"{name}.npy")
-        with open(path, "rb") as stream:
-            shape, start, dtype = _header(stream)
-        return path, start + row * int(np.prod(shape[1:])) * dtype.itemsize, dtype
+        whole = np.load(path, mmap_mode="r")
+        data, place = _bytes(values.astype(whole.dtype, copy=False)), whole.offset + row * whole.strides[0]
+        with open(path, "r+b") as stream:
+            while data:
+                written = os.pwrite(stream.fileno(), data[:_BLOCK], place)
+                data, place = data[written:], place + written
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
@@ -123,59 +111,27 @@ class Folder:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _is_empty(path: str) -> bool:
-    with open(path, "rb") as stream:
-        shape, _, _ = _header(stream)
-    return 0 in shape  # nothing can be mapped where there is nothing
-
-
-def _header(stream: Any) -> tuple[tuple[int, ...], int, np.dtype[Any]]:
-    version = np.lib.format.read_magic(stream)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(stream)
-    return shape, stream.tell(), dtype
-
-
-def _bytes(values: npt.NDArray[Any]) -> memoryview:
+def _bytes(values: Array) -> memoryview:
     return memoryview(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
-
-
-def _write_at(path: str, place: int, data: memoryview) -> None:
-    file = os.open(path, os.O_WRONLY)
-    try:
-        while data:
-            written = os.pwrite(file, data[:_BLOCK], place)
-            data, place = data[written:], place + written
-    finally:
-        os.close(file)
 
 
 @contextmanager
 def drafted(path: str) -> Iterator[str]:
-    """Yield a path next to `path` to write to, which is renamed to `path` at the end."""
+    """Yield a path next to `path` for a file or a folder, which is renamed to `path` at the end.
+
+    A folder that another task has put there meanwhile stays.
+    """
     folder, name = os.path.split(path)
-    draft = f"{folder}/.{name}.{uuid.uuid4().hex[:8]}"
+    draft = Path(folder, f".{name}.{uuid.uuid4().hex[:8]}")
     try:
-        yield draft
-        os.replace(draft, path)
-    except BaseException:
-        if os.path.exists(draft):
-            os.unlink(draft)
-        raise
-
-
-@contextmanager
-def draft_folder(path: str) -> Iterator[str]:
-    """Yield a folder next to `path` to write to, renamed at the end unless another task was faster."""
-    parent, name = os.path.split(path)
-    draft = f"{parent}/.{name}.{uuid.uuid4().hex[:8]}"
-    os.makedirs(draft)
-    try:
-        yield draft
+        yield str(draft)
         if not os.path.isdir(path):
-            os.rename(draft, path)
+            os.replace(draft, path)
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        if draft.is_dir():
+            shutil.rmtree(draft, ignore_errors=True)
+        else:
+            draft.unlink(missing_ok=True)
 
 
 # -- what one task writes ------------------------------------------------------------------------------------------
@@ -189,10 +145,11 @@ def part_name(part: int) -> str:
 @contextmanager
 def writing_part(folder: str, part: int) -> Iterator[Callable[..., None]]:
     """Give a function that adds rows to columns of a part: files of bare numbers, which appear together in the end."""
-    with draft_folder(f"{folder}/{part_name(part)}") as draft, ExitStack() as closing:
+    with drafted(f"{folder}/{part_name(part)}") as draft, ExitStack() as closing:
+        os.makedirs(draft)
         files: dict[str, Any] = {}
 
-        def add(**columns: npt.NDArray[Any]) -> None:
+        def add(**columns: Array) -> None:
             for name, values in columns.items():
                 if name not in files:
                     files[name] = closing.enter_context(open(f"{draft}/{name}", "wb"))
@@ -201,10 +158,11 @@ def writing_part(folder: str, part: int) -> Iterator[Callable[..., None]]:
         yield add
 
 
-def read_part(folder: str, part: int, column: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return a column of a part."""
+def read_part(folder: str, part: int, column: str, dtype: npt.DTypeLike) -> Array:
+    """Map a column of a part; one that is not there is empty."""
     path = f"{folder}/{part_name(part)}/{column}"
-    return np.fromfile(path, dtype=dtype) if os.path.exists(path) else np.empty(0, dtype=dtype)
+    there = os.path.exists(path) and os.path.getsize(path) > 0
+    return np.memmap(path, dtype, "r") if there else np.empty(0, dtype=dtype)
 
 
 def offsets_of(sizes: Sequence[int]) -> list[int]:
@@ -217,11 +175,7 @@ _SMALL = 1 << 12
 
 
 def pack(
-    value: Any,
-    folder: Folder,
-    known: dict[str, npt.NDArray[Any]],
-    prefix: str,
-    prepare: Callable[[Any], None] = lambda part: None,
+    value: Any, folder: Folder, known: dict[str, Array], prefix: str, prepare: Callable[[Any], None] = lambda part: None
 ) -> bytes:
     """Return a value as bytes, its large arrays as files of the folder, with names that start with `prefix`.
 
@@ -234,22 +188,19 @@ def pack(
 
 
 def unpack(data: bytes, folder: Folder) -> Any:
-    """Return the value that was packed, its large arrays mapped."""
-    return _Unpacker(io.BytesIO(data), folder).load()
+    """Return the value that was packed, its large arrays mapped, each once."""
+    unpickler: Any = pickle.Unpickler(io.BytesIO(data))
+    unpickler.persistent_load = cache(folder.array)
+    return unpickler.load()
 
 
-def _identity(array: npt.NDArray[Any]) -> tuple[Any, ...]:
+def _identity(array: Array) -> tuple[Any, ...]:
     return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str
 
 
 class _Packer(CloudPickler):  # which knows functions that have no name, as Spark does
     def __init__(
-        self,
-        stream: Any,
-        folder: Folder,
-        known: dict[str, npt.NDArray[Any]],
-        prefix: str,
-        prepare: Callable[[Any], None],
+        self, stream: Any, folder: Folder, known: dict[str, Array], prefix: str, prepare: Callable[[Any], None]
     ) -> None:
         super().__init__(stream, protocol=pickle.HIGHEST_PROTOCOL)
         self.folder, self.prefix, self.prepare = folder, prefix, prepare
@@ -279,15 +230,3 @@ def _restored(kind: Any, arguments: tuple[Any, ...], cached: dict[str, Any]) -> 
     value = kind(*arguments)
     vars(value).update(cached)
     return value
-
-
-class _Unpacker(pickle.Unpickler):
-    def __init__(self, stream: Any, folder: Folder) -> None:
-        super().__init__(stream)
-        self.folder = folder
-        self.arrays: dict[str, npt.NDArray[Any]] = {}
-
-    def persistent_load(self, name: str) -> npt.NDArray[Any]:
-        if name not in self.arrays:
-            self.arrays[name] = self.folder.array(name)
-        return self.arrays[name]

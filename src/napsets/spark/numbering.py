@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark import TaskContext
 
 from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError
 from napsets.files.ids import id_keys, id_texts
-from napsets.spark.mapped import Folder, draft_folder, part_name, read_part, writing_part
+from napsets.spark.mapped import Folder, drafted, part_name, read_part, writing_part
 from napsets.spark.tables import checked_probabilities
 
 Batches = Iterator[pa.RecordBatch]
@@ -76,11 +77,9 @@ def write_nodes(batches: Batches, folder: str, classes: int, but: Folder | None 
             keys = id_keys(column).view(np.int64)
             ascending &= bool((keys[1:] > keys[:-1]).all()) and (not ends or int(keys[0]) > ends[-1])
             ends = [ends[0] if ends else int(keys[0]), int(keys[-1])]
+            add(keys=keys)
             if "probabilities" in batch.schema.names:
-                p = checked_probabilities(batch, column, classes, "nodes")
-                add(keys=keys, probabilities=p)
-            else:
-                add(keys=keys)
+                add(probabilities=checked_probabilities(batch, column, classes, "nodes"))
             rows += batch.num_rows
             if not pa.types.is_integer(column.type):
                 texts = id_texts(column)
@@ -88,10 +87,8 @@ def write_nodes(batches: Batches, folder: str, classes: int, but: Folder | None 
                 add(lengths=np.diff(texts.offsets), letters=written)
                 letters += written.size
     if rows:
-        counts = {"part": [part], "rows": [rows], "letters": [letters], "ascending": [ascending]}
-        counts |= {"first": [ends[0]], "last": [ends[1]]}
-        schema = pa.schema({name: pa.bool_() if name == "ascending" else pa.int64() for name in counts})
-        yield pa.RecordBatch.from_pydict(counts, schema=schema)
+        counts = {"part": part, "rows": rows, "letters": letters, "ascending": ascending}
+        yield pa.RecordBatch.from_pylist([counts | {"first": ends[0], "last": ends[1]}])
 
 
 #: The columns of what `write_nodes` yields.
@@ -100,18 +97,16 @@ PART_COLUMNS = "part bigint, rows bigint, letters bigint, ascending boolean, fir
 
 def fill_nodes(share: NumberedPart, store: Folder) -> None:
     """Put a part of the nodes into the arrays of all nodes."""
-    folder, base = store.file(share.folder), f"{store.file(share.folder)}/{part_name(share.part)}"
-    store.copy_into("keys", share.row, f"{base}/keys")
-    if os.path.exists(f"{base}/probabilities"):
-        store.copy_into("probabilities", share.row, f"{base}/probabilities")
-    else:  # nodes of edges alone: their probabilities are not used, but there must be rows
-        rows = os.path.getsize(f"{base}/keys") // 8
-        classes = store.array("probabilities").shape[1]
-        store.fill("probabilities", share.row, np.full((rows, classes), 1.0 / classes))
+    column = partial(read_part, store.file(share.folder), share.part)
+    keys, outputs = column("keys", np.int64), store.array("probabilities")
+    rows = column("probabilities", outputs.dtype)
+    if not rows.size:  # nodes of edges alone: their probabilities are not used, but there must be rows
+        rows = np.full((keys.size, outputs.shape[1]), 1.0 / outputs.shape[1])
+    store.fill("keys", share.row, keys)
+    store.fill("probabilities", share.row, rows)
     if store.has("letters"):
-        lengths = read_part(folder, share.part, "lengths", np.int64)
-        store.copy_into("letters", share.letter, f"{base}/letters")
-        store.fill("offsets", share.row + 1, share.letter + np.cumsum(lengths))
+        store.fill("letters", share.letter, column("letters", np.uint8))
+        store.fill("offsets", share.row + 1, share.letter + np.cumsum(column("lengths", np.int64)))
 
 
 def sort_keys(store: Folder) -> tuple[int, int] | None:
@@ -183,7 +178,8 @@ def write_edges(batches: Batches, store: Folder, folder: str, directed: bool) ->
     numbers = Numbers(store)
     held: list[tuple[IntArray, IntArray]] = []
     count = chunks = 0
-    with draft_folder(f"{folder}/{part_name(_own_part())}") as draft:
+    with drafted(f"{folder}/{part_name(_own_part())}") as draft:
+        os.makedirs(draft)
         for batch in batches:
             source, target = (numbers.of(batch.column(name)) for name in ("source", "target"))
             known = (source >= 0) & (target >= 0)
@@ -199,50 +195,33 @@ def write_edges(batches: Batches, store: Folder, folder: str, directed: bool) ->
             np.save(f"{draft}/{chunks:05d}.npy", _words(held, directed))
 
 
-def _words(held: list[tuple[IntArray, IntArray]], directed: bool) -> npt.NDArray[np.int64]:
+def _words(held: list[tuple[IntArray, IntArray]], directed: bool) -> IntArray:
     source, target = (np.concatenate([pair[i] for pair in held]) for i in (0, 1))
     different = source != target
-    if not different.all():
-        source, target = source[different], target[different]
+    source, target = source[different], target[different]
     words = source << _BITS | target
-    if not directed:
-        words = np.concatenate([words, target << _BITS | source])
-    return _distinct(words)
+    return _distinct(words if directed else np.concatenate([words, target << _BITS | source]))
 
 
-def _distinct(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _distinct(words: IntArray) -> IntArray:
     words.sort()
-    if words.size:
-        new = np.append(True, words[1:] != words[:-1])
-        if not new.all():
-            words = words[new]
-    return words
+    return words[np.diff(words, prepend=-1) > 0]
 
 
 def _chunks(folders: list[str]) -> list[str]:
-    return sorted(
-        f"{part.path}/{name}"
-        for folder in folders
-        for part in os.scandir(folder)
-        if part.is_dir() and not part.name.startswith(".")
-        for name in os.listdir(part.path)
-    )
+    return sorted(str(chunk) for folder in folders for chunk in Path(folder).glob("[!.]*/*.npy"))
 
 
-def row_bounds(folders: list[str], nodes: int, entries_per_part: int, least: int) -> tuple[list[int], int]:
+def row_bounds(folders: list[str], nodes: int, entries_per_part: int, least: int) -> dict[str, Any]:
     """Return the rows at which parts of about as many entries start, with the end of the last; and all entries."""
     chunks = _chunks(folders)
     stored = sum(max(0, os.path.getsize(chunk) - 128) // 8 for chunk in chunks)
     parts = max(least, -(-stored // entries_per_part))
-    looked_at = chunks[:: max(1, len(chunks) // 32)]
-    sample = [np.load(chunk, mmap_mode="r") for chunk in looked_at]
-    rows = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *(_some(words) >> _BITS for words in sample)]))
-    inner = rows[np.arange(1, parts) * rows.size // parts] if rows.size else np.empty(0, dtype=np.int64)
-    return sorted({0, nodes, *(int(row) for row in inner)}), stored
-
-
-def _some(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return np.asarray(words[:: max(1, words.size // 4096)])
+    looked_at = (np.load(chunk, mmap_mode="r") for chunk in chunks[:: max(1, len(chunks) // 32)])
+    sample = [words[:: max(1, words.size // 4096)] >> _BITS for words in looked_at]
+    rows = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *sample]))
+    inner = rows[np.arange(1, parts) * rows.size // parts] if rows.size else rows
+    return {"bounds": sorted({0, nodes, *inner.tolist()}), "stored": stored}
 
 
 def merge_rows(share: RowsPart, store: Folder, folders: list[str], folder: str) -> int:
@@ -264,9 +243,9 @@ def merge_rows(share: RowsPart, store: Folder, folders: list[str], folder: str) 
 
 def fill_rows(share: RowsPart, store: Folder, folder: str) -> None:
     """Put rows that were made into the arrays of the graph."""
-    degrees = read_part(store.file(folder), share.part, "degrees", np.int64)
-    store.copy_into("indices", share.entry, f"{store.file(folder)}/{part_name(share.part)}/columns")
-    store.fill("indptr", share.first + 1, share.entry + np.cumsum(degrees))
+    column = partial(read_part, store.file(folder), share.part)
+    store.fill("indices", share.entry, column("columns", np.int32))
+    store.fill("indptr", share.first + 1, share.entry + np.cumsum(column("degrees", np.int64)))
 
 
 # -- labels, and the nodes to predict ------------------------------------------------------------------------------
@@ -280,9 +259,8 @@ def write_rows(
     nodes: int,
     indices: Callable[[pa.RecordBatch, pa.Array], IntArray] | None = None,
 ) -> Batches:
-    """Write a part of a table as numbers of nodes and, if it has labels, of classes; yield how many there are."""
-    numbers = Numbers(store)
-    count, part = 0, _own_part()
+    """Write a part of a table as numbers of nodes and, if it has labels, of classes; yield which, if it has rows."""
+    numbers, part, rows = Numbers(store), _own_part(), 0
     with writing_part(folder, part) as add:
         for batch in batches:
             if batch.num_rows:
@@ -290,18 +268,14 @@ def write_rows(
                 add(nodes=numbers.known(column, nodes, name))
                 if indices is not None:
                     add(labels=indices(batch, column))
-                count += batch.num_rows
-    if count:
-        yield pa.RecordBatch.from_pydict({"part": [part], "rows": [count]})
+                rows += batch.num_rows
+    if rows:
+        yield pa.RecordBatch.from_pydict({"part": [part]})
 
 
-#: The columns of what it yields.
-COUNT_COLUMNS = "part bigint, rows bigint"
-
-
-def read_labels(store: Folder, folder: str, parts: list[int], nodes: int) -> IntArray:
+def read_labels(store: Folder, nodes: int) -> IntArray:
     """Return the label of each node, −1 where there is none."""
-    labelled, labels = (_column(store, folder, parts, name) for name in ("nodes", "labels"))
+    labelled, labels = (_column(store, "labels", name) for name in ("nodes", "labels"))
     if not labelled.size:
         raise InvalidInputError("`labels` must hold at least one known label; it holds none")
     counts = np.bincount(labelled, minlength=nodes)
@@ -314,11 +288,12 @@ def read_labels(store: Folder, folder: str, parts: list[int], nodes: int) -> Int
     return all_labels
 
 
-def read_targets(store: Folder, folder: str, parts: list[int]) -> IntArray:
-    """Return the nodes to predict, each once, in ascending order."""
-    return np.unique(_column(store, folder, parts, "nodes"))
+def read_targets(store: Folder) -> IntArray | None:
+    """Return the nodes to predict, each once, in ascending order; None where no table names them."""
+    return None if store.done("targets") is None else np.unique(_column(store, "targets", "nodes"))
 
 
-def _column(store: Folder, folder: str, parts: list[int], name: str) -> IntArray:
-    read = (read_part(store.file(folder), part, name, np.int64) for part in parts)
+def _column(store: Folder, step: str, name: str) -> IntArray:
+    written = store.done(step) or {}
+    read = (read_part(store.file(written["folder"]), part, name, np.int64) for part in written["parts"])
     return np.concatenate([np.empty(0, dtype=np.int64), *read])
