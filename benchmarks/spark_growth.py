@@ -43,7 +43,7 @@ from napsets.spark.join_tasks import SparkSettings
 from napsets.spark.joins import Checkpoints, JoinsJob
 from napsets.spark.session import start_session
 from napsets.spark.tables import as_tables
-from napsets.spark.walk import PAIRS_PER_PART, Walker, stored_edges
+from napsets.spark.walk import Walker, stored_edges
 from spark_growth_page import render
 
 CLASSES = 8
@@ -126,7 +126,7 @@ def run_size(spark: Any, edges: int, folder: Path) -> list[dict[str, Any]]:
     targets = spark.createDataFrame(pa.table({"node": arrays["targets"][:1]}))
     tables = as_tables(**read, nodes=targets)
     settings = SparkSettings(hop_weights("uniform", 3), ns.APS(), 0.1, 0, True, tables.class_names)
-    checkpoints = Checkpoints(spark, str(folder), "growth")
+    checkpoints = Checkpoints(spark, f"{folder}/napsets-growth")
     walker, cost = measured(spark, lambda: JoinsJob(tables, settings, True, None, kept=checkpoints).walker())
     rows = [{"edges": edges, "phase": "prepare", **moments(graph), **cost}]
     print(json.dumps(rows[-1]), file=sys.stderr)
@@ -152,7 +152,7 @@ def run_depth(
 ) -> dict[str, Any]:
     nodes = arrays["targets"][:count]
     frame = spark.createDataFrame(pa.table({"node": nodes}))
-    deep = Walker(walker.adjacency, hops, True, PAIRS_PER_PART)
+    deep = Walker(walker.adjacency, hops, True)
     job = JoinsJob(tables, replace(settings, weights=hop_weights("uniform", hops)), True, None)
     chosen, cost = measured(
         spark, lambda: checkpoints.write(job.thresholds(deep, frame), f"hops-{hops}-{count}-{time.time_ns()}")

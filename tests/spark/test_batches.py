@@ -28,14 +28,14 @@ def case() -> Case:
     return random_case(10, nodes=90, edges=140)
 
 
-def job_of(case: Case, spark: Any, hops: int, **settings: Any) -> Any:
+def job_of(case: Case, spark: Any, hops: int) -> Any:
     from napsets.spark.join_tasks import SparkSettings
     from napsets.spark.joins import JoinsJob
     from napsets.spark.tables import as_tables
 
     tables = as_tables(**case.tables(spark))
     chosen = SparkSettings(hop_weights("uniform", hops), ns.APS(), 0.2, 0, True, tables.class_names)
-    return JoinsJob(tables, chosen, case.directed, None, **settings)
+    return JoinsJob(tables, chosen, case.directed, None)
 
 
 def distances(graph: ns.Graph) -> np.ndarray:
@@ -177,7 +177,8 @@ def test_hubs_are_split_into_parts_of_bounded_work_and_nothing_changes(
 
     case = random_case(11, hubs=3)
     monkeypatch.setattr(walk, "_SMALLEST_PART", 4)
-    job = job_of(case, spark, 2, pairs_per_part=100)
+    monkeypatch.setattr(walk, "PAIRS_PER_PART", 100)
+    job = job_of(case, spark, 2)
     walker = job.walker()
     parts = walker.adjacency.through.select("node", "part", sf.size("entries").alias("size")).toArrow().to_pydict()
     degree = dict(zip(case.ids.tolist(), case.graph.degrees.tolist(), strict=True))

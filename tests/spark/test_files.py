@@ -200,8 +200,9 @@ def test_an_old_result_stays_where_the_new_one_cannot_be_put(
 ) -> None:
     from napsets.spark import session
 
-    real = session.file_system
-    monkeypatch.setattr(session, "file_system", lambda *arguments: Stubborn(real(*arguments)))
+    located = session.located
+    stubborn = Stubborn(located(spark, str(tmp_path))[0])
+    monkeypatch.setattr(session, "located", lambda *arguments: (stubborn, located(*arguments)[1]))
     output = tmp_path / "sets.parquet"
     output.mkdir()
     (output / "old").touch()

@@ -253,12 +253,15 @@ def test_tables_come_to_the_driver_in_pieces_that_spark_lets_through(spark: Any,
 # -- the choice of a plan ------------------------------------------------------------------------------------------
 
 
-def chosen(spark: Any, tmp_path: Path, plan: str = "auto", name: str = "naps", **changed: Any) -> Any:
-    from napsets.spark.plans import Size, choose_plan, joins_know
+def chosen(
+    spark: Any, tmp_path: Path, plan: str = "auto", name: str = "naps", memory: int = 10**9, **changed: Any
+) -> Any:
+    from napsets.spark.plans import Size, choose_plan
 
-    method = make_method(name)
-    how = {"folder": str(tmp_path), "joins": joins_know(method), "capped": False, "memory": 10**9} | changed
-    return choose_plan(spark, plan, method, Size(10**6, 10**7, 8, 8, directed=False), **how)
+    how = {"folder": str(tmp_path), "capped": False} | changed
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("napsets.spark.plans.memory_of_machine", lambda: memory)
+        return choose_plan(spark, plan, make_method(name), Size(10**6, 10**7, 8, 8, directed=False), **how)
 
 
 def test_the_plan_is_chosen_by_size_and_memory_and_says_why(spark: Any, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def compare(case: Case, calibrated: Calibrated, alpha: float, rows_a_batch: int)
     )
     shared = None
     if settings.far:
-        shared = SimpleNamespace(value=AllScores.of(reference.scores, reference.predicted[reference.nodes]))
+        shared = SimpleNamespace(value=AllScores(reference.scores, reference.predicted[reference.nodes]))
     if isinstance(calibrated.level, FittedExact):
         apart, own = calibrated.scored.level_nodes, calibrated.scored.level_scores
         met = rows_of(case, apart, reference.nodes, reference.scores, own.tolist(), hops)

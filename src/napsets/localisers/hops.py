@@ -346,6 +346,12 @@ class Counts:
 
     def rank(self, weighting: Weighting) -> FloatArray:
         """Return the mass strictly below each value / (1 + the total mass)."""
+        below, total = self.masses(weighting)
+        rank: FloatArray = below / (1.0 + total)
+        return rank
+
+    def masses(self, weighting: Weighting) -> tuple[FloatArray, FloatArray]:
+        """Return the mass below each value, and the total mass."""
         below, total = np.zeros((2, self.others.size))
         for k, weight in enumerate(weighting.hops):
             below += weight * self.below[:, k]
@@ -358,8 +364,7 @@ class Counts:
                 weight = _share_of_each(pool, whole)
                 below += weight * part
                 total += weight * whole
-        rank: FloatArray = below / (1.0 + total)
-        return rank
+        return below, total
 
 
 def pooled_counts(

@@ -85,12 +85,9 @@ class Arrays:
         """How many tasks run at once."""
         return max(1, self.spark.sparkContext.defaultParallelism)
 
-    def each(self, work: Callable[[Item], Outcome], items: Sequence[Item], *, small: bool = False) -> list[Outcome]:
-        """Do some work on each of the items, one task per item; return what they return.
-
-        What is small is done here: to start tasks would take longer.
-        """
-        if small or self.route.here or not items:
+    def each(self, work: Callable[[Item], Outcome], items: Sequence[Item], *, here: bool) -> list[Outcome]:
+        """Do some work on each of the items, here or one task per item; return what they return."""
+        if here or not items:
             return [work(item) for item in items]
         return self.spark.sparkContext.parallelize(items, len(items)).map(work).collect()
 
@@ -157,7 +154,7 @@ class Arrays:
         ascending = all(part[3] for part in parts)
         ascending &= all(after[4] > before[5] for before, after in pairwise(parts))
         counts = [[int(value) for value in part[:3]] for part in parts]
-        return {"folder": folder, "parts": counts, "ascending": ascending, "rows": sum(part[1] for part in counts)}
+        return {"parts": counts, "ascending": ascending, "rows": sum(part[1] for part in counts)}
 
     def _fill_nodes(self, steps: list[dict[str, Any]], folder: str) -> dict[str, Any]:
         store, strings = self.store, self.tables.id_type == "string"
@@ -177,10 +174,10 @@ class Arrays:
             store.make("offsets", np.int64, (row[-1] + 1,))
         places = zip(parts, row, letter, strict=False)
         shares_ = [NumberedPart(part[0], part[1], first, start) for part, first, start in places]
-        small = row[-1] * self._classes + letter[-1] <= _FEW
-        self.each(partial(numbering.fill_nodes, store=store), shares_, small=small)
+        here = self.route.here or row[-1] * self._classes + letter[-1] <= _FEW  # tasks would take longer to start
+        self.each(partial(numbering.fill_nodes, store=store), shares_, here=here)
         if strings or len(steps) > 1 or not steps[0]["ascending"]:
-            (same,) = self.each(numbering.sort_keys, [store], small=small)
+            (same,) = self.each(numbering.sort_keys, [store], here=here)
             if same is not None:
                 raise self._twice(same)
         return {}
@@ -226,12 +223,12 @@ class Arrays:
         made = store.step("rows", lambda own: numbering.row_bounds(paths, nodes, _ENTRIES_PER_PART, least))
         parts = [RowsPart(i, *ends) for i, ends in enumerate(pairwise(made["bounds"]))]
         work = partial(numbering.merge_rows, store=store, folders=folders, folder=made["folder"])
-        small = made["stored"] <= _FEW
-        entry = offsets_of(self.each(work, parts, small=small))
+        here = self.route.here or made["stored"] <= _FEW
+        entry = offsets_of(self.each(work, parts, here=here))
         store.make("indptr", np.int64, (nodes + 1,))
         store.make("indices", np.int32, (entry[-1],))
         placed = [part._replace(entry=start) for part, start in zip(parts, entry, strict=False)]
-        self.each(partial(numbering.fill_rows, store=store, folder=made["folder"]), placed, small=small)
+        self.each(partial(numbering.fill_rows, store=store, folder=made["folder"]), placed, here=here)
         store.clear("rows")
         return {"entries": entry[-1]}
 

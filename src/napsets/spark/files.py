@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -29,6 +29,7 @@ from napsets.files.reading import IdKind, LabelsAre
 from napsets.files.writers import describe_settings
 from napsets.graph import Direction
 from napsets.groups import GROUPS, ByGroup
+from napsets.kernels.threads import Progress
 from napsets.levels import Nominal
 from napsets.localisers import Hops
 from napsets.localisers.hops import Decay, hop_weights
@@ -51,10 +52,7 @@ from napsets.spark.session import (
     start_session,
     write_text,
 )
-from napsets.spark.tables import Result, as_tables, named
-
-if TYPE_CHECKING:
-    from napsets.kernels.threads import Progress
+from napsets.spark.tables import Result, named
 
 _ID_COLUMNS = ("node", "source", "target")
 _TEXT_COLUMNS = (*_ID_COLUMNS, "label")
@@ -154,11 +152,10 @@ def predict_files(
         with beside(spark, target) as (work, written), plain_errors():
             read = {name: None if path is None else _read(spark, name, path) for name, path in paths.items()}
             tables = _with_one_kind_of_ids(read, csv, ids)
-            class_names = _stored_class_names(paths["probabilities"] or "")
             options = replace(
                 options,
                 checkpoint_dir=work,
-                class_names=class_names,
+                class_names=_stored_class_names(paths["probabilities"] or ""),
                 order=_order(csv=csv["probabilities"]),
                 labels_typed=not csv["labels"],
             )
@@ -178,11 +175,9 @@ def predict_files(
                 "plan": result.plan,
                 **({} if result.choice is None else {"choice": result.choice}),
             } | ({} if max_neighbourhood is None else {"max_neighbourhood": max_neighbourhood})
-            known = result.labelled
-            if known is None:
-                inputs: dict[str, Any] = dict(tables)
-                known = as_tables(**inputs, class_names=class_names).labels.count()
-            names = list(result.class_names)
+            assert result.tables is not None
+            known = result.tables.labels.count() if result.labelled is None else result.labelled
+            names = list(result.tables.class_names)
             about = describe_settings(
                 settings, names, nodes=result.nodes or 0, calibration=known, **_described(chosen, known)
             )
@@ -336,9 +331,9 @@ def _stored_class_names(path: str) -> Sequence[str] | None:
 
 def _summary(spark: SparkSession, written: str, classes: int) -> SetsSummary:
     """Sum up the sets of a folder: here what lies on this machine, which starts no job, otherwise on Spark."""
+    none = SetsSummary(np.zeros(classes + 1, dtype=np.int64), 0, 0)
     folder = local_path(written.removeprefix("file:"))
     if folder is not None:
-        none = SetsSummary(np.zeros(classes + 1, dtype=np.int64), 0, 0)
         return sum((_file_summary(path, classes) for path in Path(folder).glob("part-*.parquet")), none)
     sets = spark.read.parquet(literally(written))
     capped = sf.count("capped_at") if "capped_at" in sets.columns else sf.lit(0)
@@ -348,12 +343,8 @@ def _summary(spark: SparkSession, written: str, classes: int) -> SetsSummary:
         sf.count_if(sf.col("support") == 0),
         capped,
     )
-    counts, totals = np.zeros(classes + 1, dtype=np.int64), np.zeros(3, dtype=np.int64)
-    for size, nodes, *others in rows.collect():
-        counts[size] = nodes
-        totals += others
-    infinite, unreached, cut = (int(value) for value in totals)
-    return SetsSummary(counts, infinite, unreached, cut)
+    sizes = np.arange(classes + 1)
+    return sum((SetsSummary(nodes * (sizes == size), *others) for size, nodes, *others in rows.collect()), none)
 
 
 def _file_summary(path: Path, classes: int) -> SetsSummary:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,7 @@ from pyspark.sql import DataFrame
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.files.writers import CHUNK, ROW_GROUP
 from napsets.graph import Graph
+from napsets.kernels.threads import Progress
 from napsets.localisers import HopsLocal
 from napsets.methods import CalibrationData
 from napsets.spark.arrays import Arrays, is_local
@@ -43,9 +44,6 @@ from napsets.spark.numbering import node_ids, read_labels, read_targets
 from napsets.spark.plans import GRAPH_PLAN
 from napsets.spark.session import literally, plain_errors
 from napsets.spark.tables import Result, sets_columns, sets_table, with_level
-
-if TYPE_CHECKING:
-    from napsets.kernels.threads import Progress
 
 #: Nodes of a share: enough to outweigh what a search needs to start, little enough to lose.
 _LARGEST_SHARE, _SMALLEST_SHARE = 1 << 18, 1 << 14
@@ -231,22 +229,17 @@ class GraphJob:
         return facts
 
     def _predict_all(self, task: PredictionTask, state: bytes, count: int) -> None:
-        context = self.arrays.spark.sparkContext
         left = [share for share in range(count) if not os.path.exists(share_path(task, share))]
         done = count - len(left)
         if done and self.progress is not None:
             self.progress(done, count)
-        here = self._here
-        work = partial(predict_share, task=task, state=state if here else context.broadcast(state))
+        sent = state if self._here else self.arrays.spark.sparkContext.broadcast(state)
+        work = partial(predict_share, task=task, state=sent)
         # One share first, where machines have kernels to compile: all others find them compiled.
         width = 1 if task.kernels is not None else _SHARES_PER_CORE * self.arrays.cores
         while left:
             some, left = left[:width], left[width:]
-            if here:
-                for share in some:
-                    work(share)
-            else:
-                context.parallelize(some, len(some)).foreach(work)
+            self.arrays.each(work, some, here=self._here)
             done += len(some)
             width = _SHARES_PER_CORE * self.arrays.cores
             if self.progress is not None:
@@ -287,7 +280,9 @@ class GraphJob:
         cores = arrays.spark.sparkContext.getConf().get("spark.executor.cores")
         threads = None if arrays.route.here or is_local(arrays.spark) or not cores else int(cores)
         how = {"directed": arrays.directed, "alpha": self.alpha, "threads": threads, "kernels": kernels}
-        (result,) = arrays.each(partial(calibrate, store=arrays.store, known=known, **how), [self.method])
+        (result,) = arrays.each(
+            partial(calibrate, store=arrays.store, known=known, **how), [self.method], here=arrays.route.here
+        )
         return result
 
     def _task(self, folder: str, size: int, kernels: str | None) -> PredictionTask:

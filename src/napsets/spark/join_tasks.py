@@ -151,7 +151,7 @@ def ranks(batches: Batches, settings: SparkSettings, everyone: Any = None) -> Ba
             unlabelled = known.nodes_of(np.full(near.own.size, np.nan))
             shares = Everyone().fit(known.reference).ranks(unlabelled, near.own)
         else:
-            shares = WeightedScores(near, settings.weighting, known).ranks()
+            shares = WeightedScores(near, settings.weighting, known, labelled=False).ranks()
         yield pa.RecordBatch.from_arrays([pa.array(shares), pa.array(near.own)], ["share", "score"])
 
 
@@ -275,18 +275,15 @@ class _Ladders:
         return counts
 
 
-@dataclass(frozen=True, eq=False)
 class AllScores:
-    """The scores of all reference nodes in ascending order; each task gets them once."""
+    """The scores of all reference nodes in ascending order, and if those alike count, what is predicted for each.
 
-    scores: FloatArray
-    predicted: IntArray | None = None  # if nodes with equal predictions count
+    Each task gets them once.
+    """
 
-    @classmethod
-    def of(cls, scores: FloatArray, predicted: IntArray | None = None) -> AllScores:
-        """Put scores that come in any order in theirs."""
+    def __init__(self, scores: FloatArray, predicted: IntArray | None = None) -> None:
         order = np.argsort(scores, kind="stable")
-        return cls(scores[order], None if predicted is None else predicted[order])
+        self.scores, self.predicted = scores[order], None if predicted is None else predicted[order]
 
     @cached_property
     def distinct(self) -> FloatArray:
@@ -319,78 +316,61 @@ class AllScores:
 class WeightedScores:
     """Reference nodes around some targets, weighted: what `HopsLocal` is on one machine.
 
-    All reference nodes count where they weigh anything; a target's own score among them never does.
+    All reference nodes count where they weigh anything; a target's own score among them, if it is `labelled`, does not.
     """
 
-    def __init__(self, near: NearScores, weighting: Weighting, everyone: AllScores | None = None) -> None:
-        self.near, self.weighting = near, weighting
+    def __init__(
+        self, near: NearScores, weighting: Weighting, everyone: AllScores | None, *, labelled: bool = True
+    ) -> None:
+        self.near, self.weighting, self.labelled = near, weighting, labelled
         self.everyone = everyone if weighting.pool or weighting.alike else None
-        self.targets = np.arange(near.own.size)
         self.distinct = np.unique(near.score) if self.everyone is None else self.everyone.distinct
         self.own = np.searchsorted(self.distinct, near.own)  # after all of them where a target has none
-        self.last = np.full(self.targets.size, self.distinct.size - 1)
+        self.last = np.full(near.own.size, self.distinct.size - 1)
+        #: One group for each target and hop.
+        self.groups = np.arange(near.own.size * weighting.hops.size).reshape(near.own.size, weighting.hops.size)
         places = np.searchsorted(self.distinct, near.score)
-        at = [near.hop == k for k in range(1, weighting.hops.size + 1)]
-        self.ladders = [_Ladders(near.of[rows], places[rows], self.distinct.size) for rows in at]
+        self.ladders = _Ladders(self.groups[near.of, near.hop - 1], places, self.distinct.size)
 
     def thresholds(self, cuts: Sequence[Cut]) -> LocalThresholds:
-        """Return the thresholds of the targets at each cut; their own scores are those that must not count."""
+        """Return the thresholds of the targets at each cut."""
         values = np.stack([self._smallest(cut) for cut in cuts])
         return LocalThresholds(values, self._all.support(self.weighting), self._all.effective_size(self.weighting))
 
     def ranks(self) -> FloatArray:
-        """Return the share of mass strictly below each target's own score; it is none of those that count."""
-        nowhere = self.last + 1
-        below, total = self._up_to(self.own - 1, nowhere), self._up_to(self.last, nowhere)
-        counts = Counts(below.near, total.near, below.others, total.others, below.same, total.same)
-        return counts.rank(self.weighting)
+        """Return the share of mass strictly below each target's own score."""
+        return self._counts(self.own - 1).rank(self.weighting)
 
-    def _up_to(self, places: IntArray, own: IntArray) -> Sizes:
+    def _up_to(self, places: IntArray) -> Sizes:
         """Count the reference nodes up to a place of each target, without its own score."""
-        near = [ladders.up_to(self.targets, places) for ladders in self.ladders]
-        others, same = np.zeros(self.targets.size, dtype=np.int64), None
+        near = self.ladders.up_to(self.groups, places[:, None])
+        others, same = np.zeros(places.size, dtype=np.int64), None
         if self.everyone is not None:
-            others = self.everyone.before[places + 1] - (own <= places)
+            itself = (self.own <= places) & self.labelled
+            others = self.everyone.before[places + 1] - itself
             if self.everyone.alike is not None and self.weighting.alike:
-                known = self.near.predicted >= 0
-                same = self.everyone.alike.up_to(self.near.predicted, places) - (known & (own <= places))
-        return Sizes(np.stack(near, axis=1) if near else np.zeros((self.targets.size, 0), dtype=np.int64), others, same)
+                predicted = self.near.predicted
+                same = self.everyone.alike.up_to(predicted, places) - (itself & (predicted >= 0))
+        return Sizes(near, others, same)
 
     @cached_property
     def _all(self) -> Sizes:
-        return self._up_to(self.last, self.own)
+        return self._up_to(self.last)
 
-    @cached_property
-    def _shares(self) -> tuple[FloatArray, FloatArray]:
-        """What one node weighs because it is there, and because it is alike."""
-        pool, alike = (
-            np.zeros(self.targets.size)
-            if size is None
-            else np.divide(weight, size, out=np.zeros(size.size), where=size > 0)
-            for weight, size in ((self.weighting.pool, self._all.others), (self.weighting.alike, self._all.same))
-        )
-        return pool, alike
-
-    def _mass(self, sizes: Sizes) -> FloatArray:
-        """Return the mass of counted nodes: integers weighted in the order hops, pool, alike."""
-        mass = np.zeros(self.targets.size)
-        for weight, near in zip(self.weighting.hops, sizes.near.T, strict=True):
-            mass += weight * near
-        if self.everyone is not None:
-            mass += self._shares[0] * sizes.others
-            if sizes.same is not None:
-                mass += self._shares[1] * sizes.same
-        return mass
+    def _counts(self, places: IntArray) -> Counts:
+        below, total = self._up_to(places), self._all
+        return Counts(below.near, total.near, below.others, total.others, below.same, total.same)
 
     def _smallest(self, cut: Cut) -> FloatArray:
         """Return the smallest score whose mass the cut accepts: halving for all targets at once."""
-        total = self._mass(self._all)
+        total, _ = self._counts(self.last).masses(self.weighting)
         nothing = cut.accepts(np.zeros(total.size), 1.0 + total)
         enough = cut.accepts(total, 1.0 + total) & ~nothing
         low, high = np.zeros(total.size, dtype=np.int64), np.where(enough, self.last, 0)
         while (low < high).any():
             middle = (low + high) >> 1
-            reached = cut.accepts(self._mass(self._up_to(middle, self.own)), 1.0 + total)
+            mass, _ = self._counts(middle).masses(self.weighting)
+            reached = cut.accepts(mass, 1.0 + total)
             high = np.where(reached & (low < high), middle, high)
             low = np.where(reached | (low >= high), low, middle + 1)
         values = np.where(nothing, -np.inf, np.inf)

@@ -10,25 +10,23 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from napsets.errors import InvalidInputError, warn
+from napsets.kernels.threads import Progress, stages
 from napsets.levels import Rank, rank_place
 from napsets.randomness import split_seed
 from napsets.spark import join_tasks
 from napsets.spark.join_tasks import AllScores, Split
 from napsets.spark.plans import Content, fingerprint_of
-from napsets.spark.session import file_system, hadoop_path, literally, plain_errors, read_text, write_text
+from napsets.spark.session import literally, located, plain_errors, read_text, write_text
 from napsets.spark.tables import Result, Tables, sets_columns, with_kinds, with_level
 from napsets.spark.walk import PAIRS_PER_PART, Walker, adjacency, place_of, sampled_cost, stored_edges
-
-if TYPE_CHECKING:
-    from napsets.kernels.threads import Progress
 
 #: Turns targets into a table about them.
 Work = Callable[[DataFrame], DataFrame]
@@ -39,56 +37,37 @@ PAIRS_PER_TASK = 4_000_000
 _THRESHOLDS = "threshold double, support bigint, effective_size double"
 
 
-class Kept:
-    """What a job keeps of its steps: nothing. Each is a plan, which runs when the result is asked for."""
-
-    saved = False
-
-    def write(self, table: DataFrame, name: str) -> DataFrame:
-        """Keep a table; return it as it is read from then on."""
-        return table
-
-    def values(self, name: str, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Return numbers or texts that were kept before, or make them."""
-        return make()
-
-    def in_batches(
-        self, targets: DataFrame, work: Work, batches: int, name: str, progress: Progress | None = None
-    ) -> DataFrame:
-        """Do some work on all targets."""
-        return work(targets)
-
-
-class Checkpoints(Kept):
+@dataclass(frozen=True)
+class Checkpoints:
     """A directory of Parquet that belongs to one input and one way of asking.
 
     A lost executor takes its shuffle files with it, and Spark recomputes what they came from. Here that is never more
     than the batch under way: the adjacency, the scores and the thresholds of finished batches are in Parquet, in a
     place that outlives executors: a distributed file system, or a local folder where all runs on one machine. The same
     fingerprint (see `fingerprint_of`) finds the same tables again, so that a lost driver costs no more.
+
+    Without a directory nothing is kept: each step is a plan, which runs when the result is asked for.
     """
 
-    saved = True
-
-    def __init__(self, spark: SparkSession, directory: str, fingerprint: str) -> None:
-        self.spark = spark
-        self.path = f"{directory.rstrip('/')}/napsets-{fingerprint}"
+    spark: Any = None
+    path: str | None = None
 
     def write(self, table: DataFrame, name: str) -> DataFrame:
         """Write a table unless it is there whole, and return it as read from there: its history ends here."""
+        if self.path is None:
+            return table
         path = f"{self.path}/{name}"
-        if not self._has(name):
+        system, mark = located(self.spark, f"{path}/_SUCCESS")  # Spark's own
+        if not system.exists(mark):
             with plain_errors():
                 table.write.mode("overwrite").parquet(path)
-        return self.spark.read.schema(table.schema).parquet(literally(path))
-
-    def _has(self, name: str) -> bool:
-        """Tell whether a table was written to its end: Spark's own mark stands in its folder then."""
-        mark = hadoop_path(self.spark, f"{self.path}/{name}/_SUCCESS")
-        return bool(file_system(self.spark, mark).exists(mark))
+        kept: DataFrame = self.spark.read.schema(table.schema).parquet(literally(path))
+        return kept
 
     def values(self, name: str, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Return what was written before, or make it and write it: as text, which needs no job."""
+        """Return numbers or texts that were written before, or make and write them: as text, which needs no job."""
+        if self.path is None:
+            return make()
         path = f"{self.path}/{name}.json"
         text = read_text(self.spark, path)
         if text is None:
@@ -100,6 +79,8 @@ class Checkpoints(Kept):
         self, targets: DataFrame, work: Work, batches: int, name: str, progress: Progress | None = None
     ) -> DataFrame:
         """Do some work on the targets batch by batch; return all that was written, as one table."""
+        if self.path is None:
+            return work(targets)
         place = sf.floor(place_of(sf.lit("batch"), targets["node"]) * batches).cast("int")
         paths = []
         for i in range(batches):
@@ -107,7 +88,8 @@ class Checkpoints(Kept):
             paths.append(literally(f"{self.path}/{name}-{i:05d}"))
             if progress is not None:
                 progress(i + 1, batches)
-        return self.spark.read.schema(done.schema).parquet(*paths)
+        whole: DataFrame = self.spark.read.schema(done.schema).parquet(*paths)
+        return whole
 
 
 def batch_count(count: int, cost: float, stored: int, tasks: int) -> int:
@@ -119,26 +101,24 @@ def batch_count(count: int, cost: float, stored: int, tasks: int) -> int:
     return max(1, math.ceil(count * cost / max(PAIRS_PER_TASK * tasks, stored)))
 
 
-@dataclass(frozen=True)
+@dataclass
 class JoinsJob:
     """One call: the input in one shape, and the steps from it to the sets.
 
-    With `reverse` the edges of the tables are turned ones. `scored` and `everyone` are found on the way: the labelled
-    nodes with their scores, and the scores of all reference nodes, which each worker gets once. Where steps are kept,
-    targets are put into batches, and progress counts those.
+    With `reverse` the edges of the tables are turned ones. Where steps are kept, targets are put into batches, and
+    progress counts those. On the way, the split and the rank of an exact level are added to the settings.
     """
 
     tables: Tables
     settings: join_tasks.SparkSettings
     directed: bool
     cap: int | None
-    pairs_per_part: int = PAIRS_PER_PART
     reverse: bool = False
-    scored: DataFrame | None = None
-    everyone: Any = None
-    kept: Kept = field(default_factory=Kept)
+    kept: Checkpoints = Checkpoints()
     batch_size: int | None = None
     progress: Progress | None = None
+    #: A broadcast of the scores of all reference nodes, found on the way where those count that are not near.
+    everyone: Any = field(default=None, init=False)
 
     def fingerprint(self, contents: Mapping[str, Content | None], batch_size: int | None) -> str:
         """Name all that the thresholds, and how they are cut into batches, depend on."""
@@ -149,7 +129,7 @@ class JoinsJob:
             "directed": self.directed,
             "reverse": self.reverse,
             "cap": self.cap,
-            "parts": self.pairs_per_part,
+            "parts": PAIRS_PER_PART,
             "batch size": batch_size,
         }
         return fingerprint_of(tables, settings)
@@ -161,33 +141,28 @@ class JoinsJob:
         if not self._walks and not self._needs_own_row:
             return Result(self.sets({}))
         with plain_errors():
-            job = self._fitted(spark)
-            walker = job.walker() if job._walks else None
-            targets, place = job.kept.write(job.tables.nodes, "nodes"), job._rank_place()
+            self._fit(spark)
+            walker = self.walker() if self._walks else None
+            targets, place = self.kept.write(self.tables.nodes, "nodes"), self._rank_place()
             count = level_batches = batches = 0
-            if job.kept.saved:
+            if self.kept.path is not None:
                 count = targets.count()
-                batches = job._batches(walker, targets, count, "batches")
+                batches = self._batches(walker, targets, count, "batches")
                 if place is not None:
-                    level_batches = job._batches(walker, job.apart(), job._held_out, "level-batches")
+                    level_batches = self._batches(walker, self.apart(), self._held_out, "level-batches")
             total = level_batches + batches
+            ranking, choosing = stages(self.progress, [level_batches, batches], total)
             if place is not None:
-                rank = job._rank(walker, place, level_batches, job._progress(0, total))
-                job = replace(job, settings=replace(job.settings, rank=rank))
+                rank = self._rank(walker, place, level_batches, ranking)
+                self.settings = replace(self.settings, rank=rank)
         if self.settings.everyone and not self.tables.may_be_labelled:
             if self.progress is not None:
                 self.progress(total, total)
-            return job._result(job.sets(job.one_threshold(), targets))
-        work = partial(job.thresholds, walker)
-        chosen = job.kept.in_batches(targets, work, batches, "batch", job._progress(level_batches, total))
-        if self.cap is not None and job.kept.saved and walker is not None:
+            return self._result(self.sets(self.one_threshold(), targets))
+        chosen = self.kept.in_batches(targets, partial(self.thresholds, walker), batches, "batch", choosing)
+        if self.cap is not None and self.kept.path is not None and walker is not None:
             _report_caps(chosen, count, self.cap)
-        return job._result(job.sets(chosen, targets))
-
-    def _progress(self, before: int, total: int) -> Progress | None:
-        """Return what is told after each batch, of which some were done before."""
-        tell = self.progress
-        return None if tell is None else lambda done, _: tell(before + done, total)
+        return self._result(self.sets(chosen, targets))
 
     @property
     def _walks(self) -> bool:
@@ -198,23 +173,19 @@ class JoinsJob:
         """Whether each target needs a row of its own, even if no walk reached it."""
         return self.settings.far or self.settings.level.keeps_apart
 
-    def _fitted(self, spark: SparkSession) -> JoinsJob:
-        """Return the job with what it must know of all labelled nodes together."""
-        job = self
+    def _fit(self, spark: SparkSession) -> None:
+        """Find out what must be known of all labelled nodes together."""
         if self.settings.level.keeps_apart:
-            job = replace(self, settings=replace(self.settings, split=self._split()))
-        job = replace(job, scored=job._labelled)
+            self.settings = replace(self.settings, split=self._split())
         if self.settings.far:
             columns = ["score", *["predicted"] * bool(self.settings.alike)]
-            scores = job.reference().select(*columns).toArrow()
-            known = AllScores.of(*(scores.column(name).to_numpy() for name in columns))
-            empty = known.scores.size == 0
-            job = replace(job, everyone=spark.sparkContext.broadcast(known))
+            scores = self.reference().select(*columns).toArrow()
+            known = AllScores(*(scores.column(name).to_numpy() for name in columns))
+            self.everyone, empty = spark.sparkContext.broadcast(known), known.scores.size == 0
         else:
-            empty = job.kept.saved and job.reference().isEmpty()
+            empty = self.kept.path is not None and self.reference().isEmpty()
         if empty:
             raise InvalidInputError("`labels` must hold at least one known label; it holds none")
-        return job
 
     def _result(self, sets: DataFrame) -> Result:
         if not self.settings.level.keeps_apart:
@@ -244,26 +215,23 @@ class JoinsJob:
 
         return Split(*self.kept.values("split", make))
 
-    def scores(self) -> DataFrame:
-        """Score the labelled nodes at their labels: ``node``, ``score``, ``predicted``, ``apart``."""
+    @cached_property
+    def scored(self) -> DataFrame:
+        """The labelled nodes with their scores at their labels: ``node``, ``score``, ``predicted``, ``apart``."""
         labels = with_kinds(self.tables.labels, self.tables.class_names)
-        rows = labels.join(self.tables.probabilities, "node", "left")
-        return rows.mapInArrow(
+        scores = labels.join(self.tables.probabilities, "node", "left").mapInArrow(
             partial(join_tasks.calibration_scores, settings=self.settings),
             f"node {self.tables.id_type}, score double, predicted int, apart boolean",
         )
-
-    @property
-    def _labelled(self) -> DataFrame:
-        return self.kept.write(self.scores(), "scores") if self.scored is None else self.scored
+        return self.kept.write(scores, "scores")
 
     def reference(self) -> DataFrame:
         """Return the labelled nodes that thresholds are made of."""
-        return self._labelled.where(~sf.col("apart")) if self.settings.level.keeps_apart else self._labelled
+        return self.scored.where(~sf.col("apart")) if self.settings.level.keeps_apart else self.scored
 
     def apart(self) -> DataFrame:
         """Return the labelled nodes that are held out."""
-        return self._labelled.where("apart")
+        return self.scored.where("apart")
 
     @property
     def _held_out(self) -> int:
@@ -288,9 +256,8 @@ class JoinsJob:
     def walker(self) -> Walker:
         """Make the graph ready to be walked."""
         hops, scores = int(self.settings.weights.size), self.reference().select("node", "score")
-        how: dict[str, Any] = {"hops": hops, "directed": self.directed, "pairs_per_part": self.pairs_per_part}
-        graph = adjacency(self.tables.edges, scores, **how, keep=self.kept.write)
-        return Walker(graph, hops, self.directed, self.pairs_per_part, self.cap)
+        graph = adjacency(self.tables.edges, scores, hops=hops, directed=self.directed, keep=self.kept.write)
+        return Walker(graph, hops, self.directed, self.cap)
 
     def thresholds(self, walker: Walker | None, targets: DataFrame) -> DataFrame:
         """Choose the thresholds of the targets: those they met, and where all count, one row per target in any case."""

@@ -104,35 +104,28 @@ def mapped_bytes(size: Size, *, evidence: bool = False) -> int:
 
 
 def choose_plan(
-    spark: SparkSession,
-    plan: str,
-    method: Any,
-    size: Size,
-    *,
-    folder: str | None,
-    joins: bool,
-    capped: bool,
-    memory: int | None = None,
+    spark: SparkSession, plan: str, method: Any, size: Size, *, folder: str | None, capped: bool
 ) -> PlanChoice:
     """Return the plan of the user's choice, or with "auto" the one that suits; refuse what cannot be.
 
     Arrays would go to `folder`; None where there is none that this machine knows. Only joins cut neighbourhoods
-    (`capped`). `memory` is that of the smallest machine, by default what the machines say.
+    (`capped`).
     """
-    only = None if joins else "the method looks at other nodes' probabilities or labels, which joins do not know"
+    joins = joins_know(method)
+    only = "" if joins else "the method looks at other nodes' probabilities or labels, which joins do not know"
     if plan == JOINS:
-        if only is not None:
+        if only:
             raise InvalidInputError(f"`plan` must be auto or {GRAPH_PLAN}; {only}")
         return _joins("they were asked for")
-    route, against = _route(spark, method, size, folder, capped, memory, forced=plan == GRAPH_PLAN)
-    if plan == GRAPH_PLAN or only is not None:
-        if against is not None:
-            way = "Take joins." if joins else f"This plan is needed: {only}."
-            raise InvalidInputError(f"`plan` cannot be {GRAPH_PLAN}: {against}. {way}")
-        return PlanChoice(GRAPH_PLAN, "asked for" if plan == GRAPH_PLAN else only or "", route)
-    if against is not None:
-        return _joins(against)
-    return PlanChoice(GRAPH_PLAN, f"{_shown(mapped_bytes(size))} of arrays fit into the memory of each machine", route)
+    forced = plan == GRAPH_PLAN
+    route, against = _route(spark, size, folder, capped=capped, ordered=not joins, forced=forced)
+    if against is None:
+        fits = f"{_shown(mapped_bytes(size))} of arrays fit into the memory of each machine"
+        return PlanChoice(GRAPH_PLAN, "asked for" if forced else only or fits, route)
+    if forced or only:
+        way = f"This plan is needed: {only}." if only else "Take joins."
+        raise InvalidInputError(f"`plan` cannot be {GRAPH_PLAN}: {against}. {way}")
+    return _joins(against)
 
 
 def _joins(reason: str) -> PlanChoice:
@@ -141,25 +134,25 @@ def _joins(reason: str) -> PlanChoice:
 
 
 def _route(
-    spark: SparkSession, method: Any, size: Size, folder: str | None, capped: bool, memory: int | None, *, forced: bool
+    spark: SparkSession, size: Size, folder: str | None, *, capped: bool, ordered: bool, forced: bool
 ) -> tuple[Route, str | None]:
     """Return how arrays reach the workers, and a reason against it, or None."""
     if capped:
         return Route(), "`max_neighbourhood` cuts joins only"
     if size.nodes > MOST_NODES:
         return Route(), f"{size.nodes:,} nodes are more than {MOST_NODES:,}"
-    local = is_local(spark)
-    machines = [Machine(socket.gethostname(), memory_of_machine(), True)] if local else _machines(spark, folder)
+    here = Machine(socket.gethostname(), memory_of_machine(), sees=True)
+    machines = [here] if is_local(spark) else _machines(spark, folder)
     carried = not all(machine.sees for machine in machines)
     most = _largest_result(spark)
     rows, edges = size.tables
     route = Route(
         here=carried or rows + edges <= min(_GATHERED, most),
         carried=carried,
-        temporary=folder is None,
+        temporary=carried or folder is None,
         pieces=-(-max(rows, edges) // most) if carried else 1,
     )
-    if carried and not joins_know(method) and rows > most:
+    if carried and ordered and rows > most:
         return route, (
             f"the method needs rows in their order, and {_shown(rows)} of them cannot come to the driver, whose "
             f"spark.driver.maxResultSize is {_shown(2 * most)}; raise it, or name a `checkpoint_dir` that all machines "
@@ -167,8 +160,8 @@ def _route(
         )
     # Each executor has its own copy of what Spark carries; other files a machine holds once.
     copies = Counter(machine.name for machine in set(machines)) if carried else {}
-    needed = mapped_bytes(size, evidence=not joins_know(method))
-    smallest = min(machine.memory // copies.get(machine.name, 1) for machine in machines) if memory is None else memory
+    needed = mapped_bytes(size, evidence=ordered)
+    smallest = min(machine.memory // copies.get(machine.name, 1) for machine in machines)
     if needed > _SHARE * smallest and not forced:
         return route, (
             f"{_shown(needed)} of arrays would be more than {percent(_SHARE, 0)} of the {_shown(smallest)} of the "
@@ -302,11 +295,10 @@ def _setting(value: Any) -> str:
 # -- methods ---------------------------------------------------------------------------------------------------------
 
 
-def check_method(method: Any, name: str | None = None) -> Any:
-    """Return a method that Spark can run: anything that is calibrated with `fit`; a message has its name."""
+def check_method(method: Any) -> Any:
+    """Return a method that Spark can run: anything that is calibrated with `fit`."""
     if not callable(getattr(method, "fit", None)):
-        shown = type(method).__name__ if name is None else name
-        raise InvalidInputError(f"`method` must be a Method, or the name of one; got {shown}")
+        raise InvalidInputError(f"`method` must be a Method, or the name of one; got {type(method).__name__}")
     if prediction_type(getattr(method, "score", None)) is PredictionIntervals:
         raise InvalidInputError(
             "`score` must be one of labels on Spark; intervals of numbers are made on one machine, in Python or with "

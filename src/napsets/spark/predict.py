@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,6 +17,7 @@ from napsets.checks.values import check_alpha, check_count, check_flag, check_pr
 from napsets.errors import InvalidInputError, warn
 from napsets.files.reading import LabelsAre
 from napsets.graph import Direction
+from napsets.kernels.threads import Progress
 from napsets.localisers import Everyone
 from napsets.localisers.hops import Decay, hop_weights
 from napsets.methods.method import Method
@@ -42,9 +43,6 @@ from napsets.spark.plans import (
 )
 from napsets.spark.session import absolute, claimed, local_path, plain_errors
 from napsets.spark.tables import Result, Tables, as_tables
-
-if TYPE_CHECKING:
-    from napsets.kernels.threads import Progress
 
 _ALREADY = "`checkpoint_dir` must serve one job at a time; another is doing the same in {}"
 
@@ -206,7 +204,7 @@ def named_method(method: str | Method | None, settings: MethodSettings, *, exact
     if exact:
         raise InvalidInputError("`exact` must be left out where a `method` is given, which says at which level")
     if isinstance(method, str):
-        return check_method(make_method(method, settings), method)
+        return check_method(make_method(method, settings))
     if settings.by is not None:
         raise InvalidInputError("`by` must be left out where `method` is a Method, which has its own groups")
     return check_method(method)
@@ -218,36 +216,37 @@ def predict(spark: SparkSession, inputs: dict[str, DataFrame | None], method: Me
         **inputs, class_names=options.class_names, order=options.order, labels_typed=options.labels_typed
     )
     checkpoint_dir, size, capped = options.checkpoint_dir, options.batch_size, options.max_neighbourhood is not None
+    ordered = not joins_know(method)
     place = None if checkpoint_dir is None else absolute(spark, checkpoint_dir)
     folder = None if place is None else local_path(place)
     with plain_errors():
-        joins = joins_know(method)
         # Without a place to keep anything, these tables are not needed again.
         lazy = place is None and (options.plan == JOINS or capped)
-        contents = {} if lazy else _contents(inputs, tables, ordered=not joins, hashed=place is not None)
+        contents = {} if lazy else _contents(inputs, tables, ordered=ordered, hashed=place is not None)
         rows = _size(contents, tables, options.directed, _direction(method))
-        choice = choose_plan(spark, options.plan, method, rows, folder=folder, joins=joins, capped=capped)
+        choice = choose_plan(spark, options.plan, method, rows, folder=folder, capped=capped)
     logging.getLogger("napsets").info("%s", choice)
     if choice.plan == JOINS:
         job = _job(spark, tables, method, options)
         if checkpoint_dir is None:
             return job.run(spark)
-        checkpoints = Checkpoints(spark, checkpoint_dir, job.fingerprint(contents, size))
-        with claimed(spark, checkpoints.path, _ALREADY.format(checkpoints.path)):
-            result = replace(job, kept=checkpoints, batch_size=size, progress=options.progress).run(spark)
-        return replace(result, nodes=rows.nodes, class_names=tables.class_names)
-    temporary = choice.route.carried or folder is None
-    if temporary:
+        path = f"{checkpoint_dir.rstrip('/')}/napsets-{job.fingerprint(contents, size)}"
+        with claimed(spark, path, _ALREADY.format(path)):
+            kept = Checkpoints(spark, path)
+            result = replace(job, kept=kept, batch_size=size, progress=options.progress).run(spark)
+        return replace(result, nodes=rows.nodes, tables=tables)
+    route = choice.route
+    if route.temporary:
         path = f"{spark.sparkContext._temp_dir}/napsets-{uuid.uuid4().hex[:16]}"
     else:
         settings = {"plan": GRAPH_PLAN, "method": method, "alpha": options.alpha, "classes": tables.class_names}
         settings |= {"labels are": options.labels_are, "directed": options.directed}
         settings |= {"batch size": size, "integers": tables.integer_labels}
         path = f"{folder}/napsets-{fingerprint_of(contents, settings)}"
-    arrays = Arrays(spark, tables, Folder(path), choice.route, options.directed, options.labels_are, ordered=not joins)
-    with nullcontext() if temporary else claimed(spark, path, _ALREADY.format(path)):
+    arrays = Arrays(spark, tables, Folder(path), route, options.directed, options.labels_are, ordered=ordered)
+    with nullcontext() if route.temporary else claimed(spark, path, _ALREADY.format(path)):
         result = GraphJob(arrays, method, options.alpha, size, options.progress).run()
-    return replace(result, class_names=tables.class_names)
+    return replace(result, tables=tables)
 
 
 def _job(spark: SparkSession, tables: Tables, method: Method, options: Options) -> JoinsJob:

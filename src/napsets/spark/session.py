@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -110,20 +110,16 @@ def plain_errors() -> Iterator[None]:
 # -- file systems ------------------------------------------------------------------------------------------------------
 
 
-def hadoop_path(spark: SparkSession, path: str) -> Any:
-    """Return a path as Hadoop has it: local, or an address such as ``hdfs://``."""
-    jvm: Any = spark.sparkContext._jvm
-    return jvm.org.apache.hadoop.fs.Path(path)
+def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """Return the file system of a path, local or an address such as ``hdfs://``, and the path as Hadoop has it."""
+    context: Any = spark.sparkContext
+    place = context._jvm.org.apache.hadoop.fs.Path(path)
+    return place.getFileSystem(context._jsc.hadoopConfiguration()), place
 
 
 def literally(path: str) -> str:
     """Return a path as Spark's readers need it, for which brackets and stars are patterns."""
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
-
-
-def file_system(spark: SparkSession, path: Any) -> Any:
-    """Return the file system that a path of Hadoop's lies on."""
-    return path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
 
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -142,11 +138,10 @@ def absolute(spark: SparkSession, path: str) -> str:
     up for another file system, a path without an address lies there, as it does for Spark.
     """
     bare = path.rstrip("/") or "/"
-    if not _ADDRESS.match(bare):
-        if file_system(spark, hadoop_path(spark, "/")).getScheme() == "file":
-            return os.path.realpath(bare)
-        return str(_qualified(spark, bare))
-    place = _qualified(spark, bare)
+    if not _ADDRESS.match(bare) and located(spark, "/")[0].getScheme() == "file":
+        return os.path.realpath(bare)
+    system, place = located(spark, bare)
+    place = system.makeQualified(place)
     return os.path.realpath(place.toUri().getPath()) if place.toUri().getScheme() == "file" else str(place)
 
 
@@ -166,16 +161,14 @@ def check_target(spark: SparkSession, target: str, inputs: Iterable[str | None])
     else:
         check_apart(target, [path for path in read if local_path(path) is not None])
         check_output(Path(target).parent / "any")  # can be written at all
-    path = hadoop_path(spark, target)
-    system = file_system(spark, path)
+    system, path = located(spark, target)
     if not system.exists(path):
         return
-    if not system.getFileStatus(path).isDirectory():
-        if not target.lower().endswith((".parquet", ".pq")):
-            raise InvalidInputError(f"`output` must be a directory of Parquet; {target} is a file")
-        return
-    entries = [(status.getPath().getName(), status.isDirectory()) for status in system.listStatus(path)]
-    _refuse_foreign(target, entries)
+    if system.getFileStatus(path).isDirectory():
+        entries = [(status.getPath().getName(), status.isDirectory()) for status in system.listStatus(path)]
+        _refuse_foreign(target, entries)
+    elif not target.lower().endswith((".parquet", ".pq")):
+        raise InvalidInputError(f"`output` must be a directory of Parquet; {target} is a file")
 
 
 #: Settings by which a path without an address is on another file system than that of this machine.
@@ -210,9 +203,8 @@ def _refuse_foreign(target: str, entries: list[tuple[str, bool]]) -> None:
 
 
 def _matching(spark: SparkSession, path: str) -> list[str]:
-    place = hadoop_path(spark, path)
-    statuses = file_system(spark, place).globStatus(place)
-    return [absolute(spark, str(status.getPath())) for status in statuses or ()]
+    system, place = located(spark, path)
+    return [absolute(spark, str(status.getPath())) for status in system.globStatus(place) or ()]
 
 
 def _check_addresses(target: str, inputs: Iterable[str]) -> None:
@@ -227,35 +219,22 @@ def _check_addresses(target: str, inputs: Iterable[str]) -> None:
             )
 
 
-def _qualified(spark: SparkSession, path: str) -> Any:
-    place = hadoop_path(spark, path)
-    return file_system(spark, place).makeQualified(place)
-
-
 def write_text(spark: SparkSession, path: str, text: str) -> None:
     """Write a small file wherever Spark can write, whole or not at all."""
-    place, draft = hadoop_path(spark, path), hadoop_path(spark, f"{path}.draft")
-    system = file_system(spark, place)
-    stream = system.create(draft, True)
-    try:
+    (system, place), (_, draft) = located(spark, path), located(spark, f"{path}.draft")
+    with closing(system.create(draft, True)) as stream:
         stream.write(bytearray(text.encode()))
-    finally:
-        stream.close()
     if not system.rename(draft, place):
         raise NapsetsError(f"{path} could not be written: {path}.draft could not be renamed to it")
 
 
 def read_text(spark: SparkSession, path: str) -> str | None:
     """Return what a small file holds, None where there is none."""
-    place = hadoop_path(spark, path)
-    system = file_system(spark, place)
+    system, place = located(spark, path)
     if not system.exists(place):
         return None
-    stream = system.open(place)
-    try:
+    with closing(system.open(place)) as stream:
         return bytes(stream.readAllBytes()).decode()
-    finally:
-        stream.close()
 
 
 # -- from draft to result ------------------------------------------------------------------------------------------
@@ -268,27 +247,23 @@ def beside(spark: SparkSession, target: str) -> Iterator[tuple[str, str]]:
     That for work has the same name each time, and stays when something goes wrong that is not the fault of the input.
     What killed runs have left of results is removed; a result that one of them had put aside is put back first.
     """
-    place = hadoop_path(spark, target)
-    system = file_system(spark, place)
+    system, place = located(spark, target)
     hidden = f"{place.getParent()}".rstrip("/") + f"/.{place.getName()}"
     _sweep(system, place)
     mark = draft_mark()
-    work, written, old = (
-        hadoop_path(spark, end) for end in (f"{hidden}.work", f"{hidden}.{mark}", f"{hidden}.{mark}.old")
-    )
+    work, written, old = (located(spark, f"{hidden}.{end}")[1] for end in ("work", mark, f"{mark}.old"))
     begun = system.exists(work)
     try:
         with claimed(spark, str(work), f"`output` must be written by one job at a time; another is writing {target}"):
-            try:
-                yield str(work), str(written)
-                _put(system, written, place, old)
-                note_written(target)
-                begun = False
-            except InvalidInputError:
-                raise
-            except BaseException:
-                begun = True  # the same call continues from here
-                raise
+            yield str(work), str(written)
+            _put(system, written, place, old)
+            note_written(target)
+            begun = False
+    except InvalidInputError:
+        raise
+    except BaseException:
+        begun = True  # the same call continues from here
+        raise
     finally:
         system.delete(written, True)
         if not begun:
@@ -300,9 +275,8 @@ def beside(spark: SparkSession, target: str) -> Iterator[tuple[str, str]]:
 @contextmanager
 def claimed(spark: SparkSession, folder: str, refusal: str) -> Iterator[None]:
     """Have a folder, made if it is not there, for one job alone; refuse where one that still runs has claimed it."""
-    claim = hadoop_path(spark, f"{folder}/.claim.{draft_mark()}")
+    system, claim = located(spark, f"{folder}/.claim.{draft_mark()}")
     place = claim.getParent()
-    system = file_system(spark, place)
     system.mkdirs(place)
     system.createNewFile(claim)
     try:

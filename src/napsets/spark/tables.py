@@ -39,17 +39,25 @@ class Tables:
     """The input in one shape; all ids are of one type."""
 
     edges: DataFrame  # source, target
-    probabilities: DataFrame  # node, probabilities (an array of one number per class); one row per node
-    labels: DataFrame  # node, label (text: a class's name or number); known labels only, one row per node
+    rows: (
+        DataFrame  # node, probabilities (an array of one number per class), and columns of their order, if it has some
+    )
+    known: DataFrame  # node, label (text: a class's name or number); known labels only
     nodes: DataFrame  # node; where some may be labelled, one may stand there twice
     class_names: tuple[str, ...]
     id_type: str  # bigint or string
     may_be_labelled: bool
     integer_labels: bool  # whether labels are integers, as they then are in the sets
-    #: Probabilities and known labels before anyone has looked whether a node has two rows. The rows may have further
-    #: columns, which say in which order they are.
-    rows: DataFrame
-    known: DataFrame
+
+    @property
+    def probabilities(self) -> DataFrame:
+        """The rows without their order; a node that has two stops the task that meets it."""
+        return _one_row_per_node("probabilities", self.rows.select("node", "probabilities"))
+
+    @property
+    def labels(self) -> DataFrame:
+        """The known labels; a node that has two stops the task that meets it."""
+        return _one_row_per_node("labels", self.known)
 
     @property
     def order(self) -> list[str]:
@@ -76,35 +84,28 @@ def as_tables(
     _need_columns("edges", edges, ("source", "target"))
     _need_columns("labels", labels, ("node", "label"))
     _need_columns("probabilities", probabilities, ("node",))
-    id_types = {
-        "edges.source": edges.schema["source"].dataType,
-        "edges.target": edges.schema["target"].dataType,
-        "probabilities.node": probabilities.schema["node"].dataType,
-        "labels.node": labels.schema["node"].dataType,
-    }
+    id_columns = [(edges, "edges", "source"), (edges, "edges", "target")]
+    id_columns += [(probabilities, "probabilities", "node"), (labels, "labels", "node")]
     if nodes is not None:
         _need_columns("nodes", nodes, ("node",))
-        id_types["nodes.node"] = nodes.schema["node"].dataType
-    id_type = _id_type(id_types)
+        id_columns.append((nodes, "nodes", "node"))
+    id_type = _id_type({f"{name}.{column}": table.schema[column].dataType for table, name, column in id_columns})
     array, class_names = _one_array(probabilities, class_names)
     rows = probabilities.select(_id("probabilities", "node", id_type), array.alias("probabilities"), *order)
     known = _known_labels(labels, id_type, class_names)
-    plain = rows.select("node", "probabilities")
     if nodes is None:
         chosen = rows.select("node").join(known.select("node"), "node", "left_anti")
     else:
         chosen = nodes.select(_id("nodes", "node", id_type))
     return Tables(
         edges=edges.select(_id("edges", "source", id_type), _id("edges", "target", id_type)),
-        probabilities=_one_row_a_node("probabilities", plain),
-        labels=_one_row_a_node("labels", known),
+        rows=rows,
+        known=known,
         nodes=chosen,
         class_names=class_names,
         id_type=id_type,
         may_be_labelled=nodes is not None,
         integer_labels=_integer_labels(labels, class_names, typed=labels_typed),
-        rows=rows,
-        known=known,
     )
 
 
@@ -121,18 +122,14 @@ def _need_columns(name: str, table: DataFrame, columns: Sequence[str]) -> None:
 
 def _id_type(types: dict[str, st.DataType]) -> str:
     """Return the one type that all id columns have: every width of integers counts as one."""
-    kinds = {}
     for name, kind in types.items():
-        if isinstance(kind, _INTEGERS):
-            kinds[name] = "bigint"
-        elif isinstance(kind, st.StringType):
-            kinds[name] = "string"
-        else:
+        if not isinstance(kind, (*_INTEGERS, st.StringType)):
             raise InvalidInputError(f"`{name}` must hold integers or strings; got {kind.simpleString()}")
-    if len(set(kinds.values())) > 1:
-        listed = ", ".join(f"{name} is {types[name].simpleString()}" for name in kinds)
+    texts = {isinstance(kind, st.StringType) for kind in types.values()}
+    if len(texts) > 1:
+        listed = ", ".join(f"{name} is {kind.simpleString()}" for name, kind in types.items())
         raise InvalidInputError(f"`edges`, `probabilities`, `labels` and `nodes` must have ids of one type; {listed}")
-    return kinds["edges.source"]
+    return "string" if texts == {True} else "bigint"
 
 
 def _id(name: str, column: str, id_type: str) -> Column:
@@ -209,16 +206,10 @@ def _integer_labels(labels: DataFrame, class_names: Sequence[str], *, typed: boo
     return not (text and typed) and all(re.fullmatch(CANONICAL_INTEGER, name) for name in class_names)
 
 
-def _one_row_a_node(name: str, rows: DataFrame) -> DataFrame:
+def _one_row_per_node(name: str, rows: DataFrame) -> DataFrame:
     """Return the rows as they are; a node that has two stops the task that meets it."""
     (value,) = (column for column in rows.columns if column != "node")
-    message = sf.concat(
-        sf.lit(f"`{name}` must have one row per node; node "),
-        sf.col("node"),
-        sf.lit(" has "),
-        sf.col("rows"),
-        sf.lit(" rows"),
-    )
+    message = sf.format_string(f"`{name}` must have one row per node; node %s has %s rows", "node", "rows")
     counted = rows.groupBy("node").agg(sf.first(value).alias(value), sf.count(sf.lit(1)).alias("rows"))
     kind = rows.schema[value].dataType
     once = sf.when(sf.col("rows") == 1, sf.col(value)).otherwise(sf.raise_error(message).cast(kind))
@@ -264,7 +255,7 @@ class Result:
     #: How many rows of probabilities and known labels there are, where they were counted on the way.
     nodes: int | None = None
     labelled: int | None = None
-    class_names: tuple[str, ...] = ()
+    tables: Tables | None = None  # what it was made of
 
 
 def with_level(sets: DataFrame, level: float | None) -> DataFrame:

@@ -45,22 +45,14 @@ def place_of(*columns: Column) -> Column:
     return sf.shiftrightunsigned(sf.xxhash64(*columns), 11) * sf.lit(2.0**-53)
 
 
-def parts_of(degree: Column, pairs_per_part: int = PAIRS_PER_PART) -> Column:
+def parts_of(degree: Column) -> Column:
     """Return into how many parts the neighbours of a node of some degree are split."""
     wide = degree.cast("double")
-    wanted = sf.least(wide * wide / float(pairs_per_part), wide / float(_SMALLEST_PART))
+    wanted = sf.least(wide * wide / float(PAIRS_PER_PART), wide / float(_SMALLEST_PART))
     return sf.greatest(sf.lit(1), sf.ceil(wanted).cast("int"))
 
 
-def adjacency(
-    edges: DataFrame,
-    scores: DataFrame,
-    *,
-    hops: int,
-    directed: bool,
-    pairs_per_part: int,
-    keep: Keep = lambda table, name: table,
-) -> EdgeTables:
+def adjacency(edges: DataFrame, scores: DataFrame, *, hops: int, directed: bool, keep: Keep) -> EdgeTables:
     """Make the tables: duplicate edges merged, self-loops dropped, each neighbour with its degree and its score.
 
     `keep` may write each table down as it is made, so that the next reads it instead of making it again.
@@ -70,7 +62,7 @@ def adjacency(
     # Both of a neighbour's attributes come in one join: the links are shuffled by neighbour once.
     about = degrees.join(scores, "node", "full_outer").withColumnRenamed("node", "neighbour")
     arrived = links.join(about, "neighbour", "left")
-    own = degrees.select("node", parts_of(sf.col("degree"), pairs_per_part).alias("parts"))
+    own = degrees.select("node", parts_of(sf.col("degree")).alias("parts"))
     part = sf.floor(place_of(sf.col("neighbour")) * sf.col("parts")).cast("int")
     placed = arrived.join(own, "node").select(
         "node",
@@ -79,10 +71,8 @@ def adjacency(
         sf.coalesce("degree", sf.lit(0).cast("bigint")).alias("degree"),
         "score",
     )
-    if hops == 1:  # the last hop is the first: other neighbours need not be gathered
-        only = _packed(placed.where(sf.col("score").isNotNull()))
-        return EdgeTables(degrees, only, keep(_calibrated(only), "last"))
-    through = keep(_packed(placed), "through")
+    # Where the last hop is the first, other neighbours need not be gathered.
+    through = keep(_packed(placed), "through") if hops > 1 else _packed(placed.where(sf.col("score").isNotNull()))
     return EdgeTables(degrees, through, keep(_calibrated(through), "last"))
 
 
@@ -122,7 +112,6 @@ class Walker:
     adjacency: EdgeTables
     hops: int
     directed: bool
-    pairs_per_part: int
     cap: int | None = None
     _caps: list[DataFrame] = field(default_factory=list, init=False)
 
@@ -145,12 +134,12 @@ class Walker:
         """
         levels = self._levels(targets, self.hops - 1)
         shares = [1.0] * (self.hops - 1) + [last_share]
-        visits = [self._edges(level, share) for level, share in zip(levels, shares, strict=True)]
-        return reduce(DataFrame.unionByName, visits).groupBy("target").agg(sf.sum("edges").alias("edges"))
-
-    def _edges(self, level: DataFrame, share: float) -> DataFrame:
         edges = sf.sum("degree") if self.cap is None else sf.least(sf.sum("degree"), sf.lit(self.cap))
-        return level.groupBy("target").agg((edges * share).alias("edges"))
+        visits = [
+            level.groupBy("target").agg((edges * share).alias("edges"))
+            for level, share in zip(levels, shares, strict=True)
+        ]
+        return reduce(DataFrame.unionByName, visits).groupBy("target").agg(sf.sum("edges").alias("edges"))
 
     def _levels(self, targets: DataFrame, hops: int) -> list[DataFrame]:
         start = targets.join(self.adjacency.degrees, "node")
@@ -181,7 +170,7 @@ class Walker:
 
     def _expand(self, frontier: DataFrame, table: DataFrame) -> DataFrame:
         """Follow every edge from the frontier; a hub's frontier rows are sent to each of its parts."""
-        parts = parts_of(sf.col("degree"), self.pairs_per_part)
+        parts = parts_of(sf.col("degree"))
         capped = "share" in frontier.columns
         if capped:
             # Parts are ranges of `place_of`, as a sample is: those beyond the share hold none of it.
