@@ -77,7 +77,7 @@ def _threads(count: int | None) -> Iterator[None]:
 
 
 def calibrate(
-    method: Any, store: Folder, known: int, directed: bool, alpha: float, threads: int | None, kernels: str | None
+    store: Folder, known: int, directed: bool, alpha: float, threads: int | None, kernels: str | None, method: Any
 ) -> tuple[bytes, dict[str, Any]]:
     """Calibrate on some threads, None for all cores, and leave what comes of it in files that all workers can map.
 
@@ -279,10 +279,8 @@ class GraphJob:
         # Threads that the calibrating task may use: nothing else runs meanwhile where it does.
         cores = arrays.spark.sparkContext.getConf().get("spark.executor.cores")
         threads = None if arrays.route.here or is_local(arrays.spark) or not cores else int(cores)
-        how = {"directed": arrays.directed, "alpha": self.alpha, "threads": threads, "kernels": kernels}
-        (result,) = arrays.each(
-            partial(calibrate, store=arrays.store, known=known, **how), [self.method], here=arrays.route.here
-        )
+        work = partial(calibrate, arrays.store, known, arrays.directed, self.alpha, threads, kernels)
+        (result,) = arrays.each(work, [self.method], here=arrays.route.here)
         return result
 
     def _task(self, folder: str, size: int, kernels: str | None) -> PredictionTask:

@@ -122,32 +122,27 @@ def thresholds(batches: Batches, settings: SparkSettings, everyone: Any = None) 
     be about the target itself, at hop 0: its own score if it is a reference node, and what is predicted for it.
     `everyone` is a broadcast of `AllScores`, where those count that are not near.
     """
-    known = None if everyone is None else everyone.value
+    known = AllScores(np.empty(0)) if everyone is None else everyone.value
     level = _fitted(settings, known)
     cuts = level.cuts([settings.alpha])
     for table in _whole_targets(batches):
         targets, near = _near_scores(table)
-        nodes = np.zeros(len(targets), dtype=np.int64) if known is None else known.nodes_of(near.own)
-        if settings.everyone and known is not None:
+        nodes = known.nodes_of(near.own)
+        if settings.everyone:
             local = Everyone().fit(known.reference).thresholds(nodes, cuts)
         else:
             local = WeightedScores(near, settings.weighting, known).thresholds(cuts)
         chosen = level.thresholds(local, nodes, [settings.alpha])
-        columns = [
-            targets,
-            pa.array(chosen.values[0]),
-            pa.array(chosen.support, pa.int64()),
-            pa.array(chosen.effective_size),
-        ]
+        columns = [targets, *map(pa.array, (chosen.values[0], chosen.support, chosen.effective_size))]
         yield pa.RecordBatch.from_arrays(columns, ["node", "threshold", "support", "effective_size"])
 
 
 def ranks(batches: Batches, settings: SparkSettings, everyone: Any = None) -> Batches:
     """Turn the same rows of held-out nodes, with their scores at their labels at hop 0, into (share, score)."""
-    known = None if everyone is None else everyone.value
+    known = AllScores(np.empty(0)) if everyone is None else everyone.value
     for table in _whole_targets(batches):
         _, near = _near_scores(table)
-        if settings.everyone and known is not None:
+        if settings.everyone:
             unlabelled = known.nodes_of(np.full(near.own.size, np.nan))
             shares = Everyone().fit(known.reference).ranks(unlabelled, near.own)
         else:
@@ -163,10 +158,9 @@ class KnownRank(FittedExact):
         return Rank(float(self.shares[0]), float(self.scores[0])) if self.shares.size else None
 
 
-def _fitted(settings: SparkSettings, everyone: AllScores | None) -> FittedLevel:
+def _fitted(settings: SparkSettings, everyone: AllScores) -> FittedLevel:
     if not settings.level.keeps_apart:
-        empty = Reference(np.empty(0, dtype=np.int64), np.empty(0), 0)
-        return settings.level.fit(empty if everyone is None else everyone.reference, np.empty(0), np.empty(0))
+        return settings.level.fit(everyone.reference, np.empty(0), np.empty(0))
     ranks = [] if settings.rank is None else [settings.rank]
     return KnownRank(np.array([rank.share for rank in ranks]), np.array([rank.score for rank in ranks]))
 
@@ -278,7 +272,7 @@ class _Ladders:
 class AllScores:
     """The scores of all reference nodes in ascending order, and if those alike count, what is predicted for each.
 
-    Each task gets them once.
+    Each task gets them once; none where only those near count.
     """
 
     def __init__(self, scores: FloatArray, predicted: IntArray | None = None) -> None:
@@ -319,9 +313,7 @@ class WeightedScores:
     All reference nodes count where they weigh anything; a target's own score among them, if it is `labelled`, does not.
     """
 
-    def __init__(
-        self, near: NearScores, weighting: Weighting, everyone: AllScores | None, *, labelled: bool = True
-    ) -> None:
+    def __init__(self, near: NearScores, weighting: Weighting, everyone: AllScores, *, labelled: bool = True) -> None:
         self.near, self.weighting, self.labelled = near, weighting, labelled
         self.everyone = everyone if weighting.pool or weighting.alike else None
         self.distinct = np.unique(near.score) if self.everyone is None else self.everyone.distinct
