@@ -12,7 +12,6 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_integers, check_numbers
 from napsets.checks.values import check_alpha, check_count, check_number, check_share
 from napsets.errors import InvalidInputError
-from napsets.evaluation.kinds import same_label_shares
 from napsets.evaluation.metrics import mean
 from napsets.graph import Graph, check_graph
 from napsets.levels import fewest_ranks
@@ -290,10 +289,15 @@ def fewest_labels(alpha: float) -> int:
 
 def _labels_and_shares(graph: Graph, labels: ArrayLike) -> tuple[IntArray, FloatArray]:
     """Return the labels, and the share of each labelled node's labelled neighbours that have its label."""
+    from napsets.kernels.csr import same_label_shares
+    from napsets.kernels.layout import read_only
+
     y = _labels(labels)
     if y.size != check_graph(graph).num_nodes:
         raise InvalidInputError(f"`labels` must have one entry per node, {graph.num_nodes}; got {y.size}")
-    return y, same_label_shares(graph, y)
+    shares = np.empty(y.size)
+    same_label_shares(graph.indptr, graph.indices, read_only(y), shares)
+    return y, shares
 
 
 def _labels(labels: ArrayLike) -> IntArray:
