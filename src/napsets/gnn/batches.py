@@ -159,11 +159,11 @@ class Sampler(ABC):
 
     graph: Graph
     features: FeatureTable
-    weighting: str
-    in_place: bool  #: whether the first layer reads dense features where they lie (see `Stack.aggregates_first`)
+    traits: Stack | type[Stack]  #: how the model reads the graph
 
     def __post_init__(self) -> None:
-        self.in_place = self.in_place and not self.features.sparse
+        # Whether the first layer reads dense features where they lie.
+        self.in_place = self.traits.aggregates_first and not self.features.sparse
         self.scratch = np.full(self.graph.num_nodes, -1, dtype=np.int64)
 
     @abstractmethod
@@ -188,7 +188,7 @@ class Sampler(ABC):
         degrees: IntArray,
     ) -> Batch:
         values = None
-        if self.weighting == "gcn":
+        if self.traits.weighting == "gcn":
             offsets, columns, values = with_self_loops(offsets, columns, degrees)
         steps = sizes.tolist()
         if not self.in_place:
@@ -218,12 +218,10 @@ class ShadowSampler(Sampler):
 
     depth: int
     fanout: int
-    #: Only what so many layers can see of the root is kept, which changes no root's logits; None for all of it.
-    layers: int | None
 
     def sample(self, seeds: IntArray, key: int) -> Batch:
-        """Sample one batch."""
-        graph, layers = self.graph, self.depth + 1 if self.layers is None else self.layers
+        """Sample one batch: what the model's layers can see of the roots, as the rest changes no root's logits."""
+        graph, layers = self.graph, self.depth + 1 if self.traits.sight is None else self.traits.sight
         nodes, offsets, columns, sizes, degrees = shadow(
             graph.indptr, graph.indices, seeds, self.depth, self.fanout, np.uint64(key), layers, self.scratch
         )
@@ -238,6 +236,7 @@ class FullSampler(Sampler):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.in_place = False
         graph, nodes = self.graph, np.arange(self.graph.num_nodes)
         sizes = np.full(self.layers + 1, graph.num_nodes)
         self.batch = self._batch(nodes, nodes, graph.indptr, graph.indices, sizes, graph.degrees)
@@ -258,16 +257,14 @@ def traits(model: nn.Module) -> Stack | type[Stack]:
 
 def make_sampler(model: nn.Module, graph: Graph, features: FeatureTable, settings: TrainingSettings) -> Sampler:
     """Return the sampler for these settings and this model."""
-    stack = traits(model)
-    weighting, in_place = stack.weighting, stack.aggregates_first
+    reads = traits(model)
     kind = settings.sampler
     if kind == "auto":
         small = graph.num_nodes <= FULL_BATCH_NODES and graph.num_edges <= FULL_BATCH_EDGES
         kind = "full" if small else "neighbours"
     if kind == "full":
-        return FullSampler(graph, features, weighting, False, settings.layers)
+        return FullSampler(graph, features, reads, settings.layers)
     if kind == "shadow":
-        depth, fanout = settings.depth, settings.ego_fanout
-        return ShadowSampler(graph, features, weighting, in_place, depth, fanout, stack.sight)
-    fanouts = settings.fanouts if stack.reads_graph else (0,) * settings.layers
-    return NeighbourSampler(graph, features, weighting, in_place, fanouts)
+        return ShadowSampler(graph, features, reads, settings.depth, settings.ego_fanout)
+    fanouts = settings.fanouts if reads.reads_graph else (0,) * settings.layers
+    return NeighbourSampler(graph, features, reads, fanouts)

@@ -111,10 +111,8 @@ def _row_slices(graph: Graph) -> list[slice]:
 def _whole_egos(model: nn.Module, graph: Graph, features: FeatureTable, settings: TrainingSettings) -> Tensor:
     if isinstance(model, GCN):
         model, features = _transformed(model, features)
-    stack = traits(model)
-    in_place = stack.aggregates_first
-    sampler = ShadowSampler(graph, features, stack.weighting, in_place, settings.depth, -1, stack.sight)
-    seeds = sampler.seeds(np.arange(graph.num_nodes), 64 if in_place else 16)
+    sampler = ShadowSampler(graph, features, traits(model), settings.depth, -1)
+    seeds = sampler.seeds(np.arange(graph.num_nodes), 64 if sampler.traits.aggregates_first else 16)
     return torch.cat([batch.logits(model) for batch in sampler.batches(seeds)])
 
 
@@ -278,11 +276,12 @@ class Trainer:
         torch.manual_seed(batch_key(self.seed, 1, self.epoch))
         order = np.random.default_rng([self.seed, 1, self.epoch]).permutation(self.train.scored)
         seeds = self.sampler.seeds(order, self.settings.batch_size)
-        looks = _evenly(len(seeds), self.settings.validations_per_epoch)
+        looks = self.settings.validations_per_epoch  # evenly spread, always including the last batch
+        after = {max(round((k + 1) * len(seeds) / looks) - 1, 0) for k in range(looks)}
         losses, merit = [], float("nan")
         for i, batch in enumerate(self.sampler.batches(seeds, self.seed, 0, self.epoch)):
             losses.append(self._step(batch))
-            if i in looks:
+            if i in after:
                 merit = self.validate()
             if progress is not None:
                 progress(self.epoch * len(seeds) + i + 1, self.settings.epochs * len(seeds))
@@ -329,11 +328,6 @@ class Trainer:
             self.plateau.load_state_dict(state["plateau"])
         for name in _RECORDED:
             setattr(self, name, state[name])
-
-
-def _evenly(batches: int, looks: int) -> set[int]:
-    """Return the batches after which to evaluate: evenly spread, always including the last."""
-    return {max(round((k + 1) * batches / looks) - 1, 0) for k in range(looks)}
 
 
 def fingerprint(about: Mapping[str, Any], *arrays: Any) -> str:

@@ -21,7 +21,6 @@ from napsets.files.predictions import NodePredictions
 from napsets.gnn.batches import FeatureTable
 from napsets.gnn.models import MODELS, TrainingSettings, build_model, settings_for
 from napsets.gnn.trainer import (
-    Goal,
     QuantileGoal,
     Trainer,
     all_logits,
@@ -185,7 +184,14 @@ def fit(
         raise InvalidInputError("`dataset` must have training nodes and at least one feature to train on")
     with torch_threads(threads), torch.random.fork_rng(devices=[]):
         goal = make_goal(dataset, task, quantiles)
-        module, name, settings = _prepare(goal, model, preset, seed, changes)
+        if isinstance(model, nn.Module):
+            settings = settings_for(preset, **({"sampler": "auto"} | changes))
+            module, name = model, type(model).__name__
+        else:
+            entry = choose("model", model, MODELS)
+            settings = settings_for(preset, entry.family, **(entry.changes | changes))
+            torch.manual_seed(seed)
+            module, name = build_model(model, dataset.num_features, goal.width(), settings), model
         trainer = Trainer(module, settings, seed, goal)
         _run(trainer, name, checkpoint, progress)
     module.load_state_dict(trainer.best_weights)
@@ -194,19 +200,6 @@ def fit(
     accuracy = trainer.best_accuracy if is_accuracy else float("nan")
     best = trainer.best_epoch
     return TrainedModel(module, name, settings, seed, best, accuracy, trainer.history, goal.quantiles)
-
-
-def _prepare(
-    goal: Goal, model: str | nn.Module, preset: str, seed: int, changes: dict[str, Any]
-) -> tuple[nn.Module, str, TrainingSettings]:
-    """Return the module, its name and the settings of the run."""
-    if isinstance(model, nn.Module):
-        settings = settings_for(preset, **({"sampler": "auto"} | changes))
-        return model, type(model).__name__, settings
-    entry = choose("model", model, MODELS)
-    settings = settings_for(preset, entry.family, **(entry.changes | changes))
-    torch.manual_seed(seed)
-    return build_model(model, goal.dataset.num_features, goal.width(), settings), model, settings
 
 
 def _run(trainer: Trainer, name: str, checkpoint: str | os.PathLike[str] | None, progress: Progress | None) -> None:

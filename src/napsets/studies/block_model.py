@@ -203,11 +203,6 @@ def _summary(name: str, values: FloatArray) -> dict[str, float]:
     return {name: float(values.mean()), f"{name}_se": float(values.std(ddof=1) / np.sqrt(values.size))}
 
 
-def block_tables(rows: Sequence[Row]) -> list[Table]:
-    """Return the summary, and every point of the grid."""
-    return [_summary_table(rows), _points_table(rows)]
-
-
 def _bound_holds(row: Row, name: str) -> bool:
     """Say whether a method's gaps, over all nodes and in either block, are at most four standard errors too large."""
     gaps = (f"{name}_gap", f"{name}_gap_easy", f"{name}_gap_hard")
@@ -224,28 +219,6 @@ def _is_named(row: Row) -> bool:
     return (winner(row) == "NAPS") == bool(row["lemma_favours_naps"])
 
 
-def _points_table(rows: Sequence[Row]) -> Table:
-    """Return every point of the block-model study."""
-
-    def gap(name: str) -> Callable[[Row], Entry]:
-        return lambda row: Spread(row[name], row[f"{name}_se"])
-
-    columns: dict[str, Any] = {"n": "n", "p_in": "p_in", "p_out": "p_out", "d": "tv"}
-    for method in ("aps", "naps"):
-        name = method.upper()
-        columns |= {f"{name} gap": gap(f"{method}_gap"), f"{name} gap, harder block": gap(f"{method}_gap_hard")}
-        columns[f"{name} bound"] = f"{method}_bound"
-    columns |= {
-        "Lemma 1": "lemma_exact",
-        "Mean field": "lemma_mean_field",
-        "Lemma 1 favours": lambda row: "NAPS" if row["lemma_favours_naps"] else "APS",
-        "Smaller gap in harder block": lambda row: winner(row) or "undecided",
-        "Informative": lambda row: "yes" if informative(row) else "no",
-    }
-    ordered = sorted(rows, key=lambda row: (row["n"], row["tv"], row["p_in"], row["p_out"]))
-    return Table.of("sbm", "Block model: every point of the grid", ordered, columns, for_screen=False)
-
-
 def winner(row: Row) -> str | None:
     """Return who has the smaller gap in the harder block, if by more than three standard errors."""
     if abs(row["advantage"]) <= 3.0 * row["advantage_se"]:
@@ -253,8 +226,8 @@ def winner(row: Row) -> str | None:
     return "NAPS" if row["advantage"] > 0 else "APS"
 
 
-def _summary_table(rows: Sequence[Row]) -> Table:
-    """Return, for each size and distance, how often bounds held and the lemma named the winner."""
+def block_tables(rows: Sequence[Row]) -> list[Table]:
+    """Return, for each size and distance, how often bounds held and the lemma named the winner; then every point."""
     lines: list[list[Entry]] = []
     for n, tv in sorted({(row["n"], row["tv"]) for row in rows}):
         points = select(rows, n=n, tv=tv)
@@ -272,7 +245,32 @@ def _summary_table(rows: Sequence[Row]) -> Table:
         "Bounds hold: every gap is at most its bound plus four standard errors. A winner differs by more than three. "
         "Informative: d ≤ 2α and at least 50 neighbours expected."
     ]
-    return Table("sbm-summary", "Block model: Lemma 1 against simulation", columns, lines, {"d": 1}, notes)
+    points = sorted(rows, key=lambda row: (row["n"], row["tv"], row["p_in"], row["p_out"]))
+    return [
+        Table("sbm-summary", "Block model: Lemma 1 against simulation", columns, lines, {"d": 1}, notes),
+        Table.of("sbm", "Block model: every point of the grid", points, _POINT, for_screen=False),
+    ]
+
+
+def _gap(name: str) -> Callable[[Row], Entry]:
+    return lambda row: Spread(row[name], row[f"{name}_se"])
+
+
+#: The columns of a point of the grid.
+_POINT: dict[str, Any] = {
+    **{"n": "n", "p_in": "p_in", "p_out": "p_out", "d": "tv"},
+    "APS gap": _gap("aps_gap"),
+    "APS gap, harder block": _gap("aps_gap_hard"),
+    "APS bound": "aps_bound",
+    "NAPS gap": _gap("naps_gap"),
+    "NAPS gap, harder block": _gap("naps_gap_hard"),
+    "NAPS bound": "naps_bound",
+    "Lemma 1": "lemma_exact",
+    "Mean field": "lemma_mean_field",
+    "Lemma 1 favours": lambda row: "NAPS" if row["lemma_favours_naps"] else "APS",
+    "Smaller gap in harder block": lambda row: winner(row) or "undecided",
+    "Informative": lambda row: "yes" if informative(row) else "no",
+}
 
 
 def _share(rows: Sequence[Row], holds: Callable[[Row], bool]) -> str:

@@ -63,11 +63,6 @@ class PredictedGraph:
     labels: IntArray
     features: Any  #: theirs, as they come with the graph: for methods that compare nodes by them
 
-    @property
-    def accuracy(self) -> float:
-        """Share of nodes whose most likely label is right."""
-        return float((self.probabilities.argmax(axis=1) == self.labels).mean())
-
 
 @dataclass(frozen=True)
 class DrawCell(ModelCell):
@@ -151,11 +146,6 @@ class DrawScope:
     sparing: tuple[str, ...] = ()
     alpha: float = 0.1  #: error rate
 
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of the methods."""
-        return tuple(METHODS) if self.methods is None else self.methods
-
 
 class DrawStudy(Study):
     """A study that compares methods on drawn labels; a subclass says on what, and what is made of the rows."""
@@ -175,7 +165,12 @@ class DrawStudy(Study):
         return [
             self.cell(dataset, model, seed, share, repetition, method, scope.alpha)
             for seed, dataset, model, share, repetition, method in product(
-                scope.seeds, scope.datasets, scope.models, scope.shares, range(scope.repetitions), scope.names
+                scope.seeds,
+                scope.datasets,
+                scope.models,
+                scope.shares,
+                range(scope.repetitions),
+                scope.methods or METHODS,
             )
             if method not in scope.sparing or (model == scope.models[0] and repetition == 0)
         ]
@@ -236,10 +231,11 @@ def measure_draw(cells: Sequence[DrawCell], predicted: PredictedGraph, skipped: 
     """
     first = cells[0]
     drawn = draw(predicted, first.share, first.draw_name, first.draw_seed, first.alpha)
+    accuracy = float((predicted.probabilities.argmax(axis=1) == predicted.labels).mean())
     rows = []
     for cell in cells:
         try:
-            columns = _measure_method(cell.method, drawn, predicted.accuracy)
+            columns = _measure_method(cell.method, drawn, accuracy)
         except NapsetsError as error:
             skipped[cell.method] = str(error)
             continue

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.datasets import NodeDataset
@@ -77,6 +76,8 @@ class Stream:
 
 def train_softmax(data: NodeDataset, order: str, seed: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Train on the first nodes; return those that calibrate, the stream, and the probabilities of both."""
+    from scipy.special import softmax
+
     times = data.times
     if order == "random" or times is None:
         times = np.random.default_rng(split_seed(f"{data.name}/order", seed)).permutation(data.num_nodes)
@@ -86,7 +87,7 @@ def train_softmax(data: NodeDataset, order: str, seed: int) -> tuple[IntArray, I
     features = _features(data, arrived)
     weights, constant = _fit(features[train], data.labels[train], data.num_classes)
     later = np.concatenate([calibration, stream])
-    return calibration, stream, _softmax(features[later] @ weights + constant)
+    return calibration, stream, np.asarray(softmax(features[later] @ weights + constant, axis=1))
 
 
 def _features(data: NodeDataset, arrived: IntArray) -> Any:
@@ -106,21 +107,17 @@ def _features(data: NodeDataset, arrived: IntArray) -> Any:
     return sp.hstack([own, means]).tocsr()
 
 
-def _softmax(logits: npt.NDArray[Any]) -> FloatArray:
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
-
-
 def _fit(features: Any, labels: IntArray, classes: int) -> tuple[FloatArray, FloatArray]:
     """Return the coefficients and constants of a softmax regression with a ridge; the loss is convex."""
     from scipy.optimize import minimize
+    from scipy.special import softmax
 
     rows, columns = features.shape
     transposed, truth = features.T.tocsr(), np.eye(classes)[labels]
 
     def loss(flat: FloatArray) -> tuple[float, FloatArray]:
         table = flat.reshape(columns + 1, classes)
-        probabilities = _softmax(features @ table[:-1] + table[-1])
+        probabilities = softmax(features @ table[:-1] + table[-1], axis=1)
         value = -np.log(np.maximum(probabilities[np.arange(rows), labels], 1e-300)).sum()
         difference = probabilities - truth
         slope = np.vstack([transposed @ difference + RIDGE * table[:-1], difference.sum(axis=0)])

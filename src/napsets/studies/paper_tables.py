@@ -270,9 +270,8 @@ def judge(rows: Sequence[Row], scope: Scope) -> list[ClaimVerdict]:
     for dataset, model, protocol in product(scope.datasets, scope.models, scope.protocols):
         here = select(rows, dataset=dataset, model=model, protocol=protocol)
         base = {row["seed"]: row for row in select(here, method=BASELINE)}
-        for method, claim in product(
-            [name for name in METHODS if name != BASELINE and select(here, method=name)], CLAIMS
-        ):
+        methods = [name for name in METHODS if name != BASELINE and select(here, method=name)]
+        for method, claim in product(methods, CLAIMS):
             ours = {row["seed"]: row for row in select(here, method=method, hops=scope.hops)}
             pairs = [(ours[seed][claim.metric], base[seed][claim.metric]) for seed in sorted(ours.keys() & base.keys())]
             differences = tuple(claim.difference(*pair, scope.alpha) for pair in pairs if None not in pair)
