@@ -258,7 +258,10 @@ def _gap(name: str) -> Callable[[Row], Entry]:
 
 #: The columns of a point of the grid.
 _POINT: dict[str, Any] = {
-    **{"n": "n", "p_in": "p_in", "p_out": "p_out", "d": "tv"},
+    "n": "n",
+    "p_in": "p_in",
+    "p_out": "p_out",
+    "d": "tv",
     "APS gap": _gap("aps_gap"),
     "APS gap, harder block": _gap("aps_gap_hard"),
     "APS bound": "aps_bound",

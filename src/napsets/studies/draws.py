@@ -162,15 +162,11 @@ class DrawStudy(Study):
 
     def cells(self, scope: DrawScope) -> list[DrawCell]:
         """Return the cells, seed by seed: whenever a run is stopped, all graphs have about as many."""
+        methods, draws = scope.methods or METHODS, range(scope.repetitions)
         return [
             self.cell(dataset, model, seed, share, repetition, method, scope.alpha)
             for seed, dataset, model, share, repetition, method in product(
-                scope.seeds,
-                scope.datasets,
-                scope.models,
-                scope.shares,
-                range(scope.repetitions),
-                scope.methods or METHODS,
+                scope.seeds, scope.datasets, scope.models, scope.shares, draws, methods
             )
             if method not in scope.sparing or (model == scope.models[0] and repetition == 0)
         ]

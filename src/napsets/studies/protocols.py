@@ -2,12 +2,9 @@
 
 To add a dataset, add an entry to `SETUPS`.
 
-`strict` is what conformal prediction promises: the label of an evaluation node calibrates nothing, in no method.
-`as-published` does what the paper's released code did, to compare with the printed tables: NAPS thresholds come
-once from the labels of *all* other test nodes, evaluation nodes among them. It also takes over how that code treats
-quantiles (an interpolated one for APS; the uncalibrated 1 − α where a neighbourhood's mass falls short), its
-geometric weights, and its choice of neighbourhoods for PCCV. One thing it does not: that code redrew the
-calibration nodes' u for every threshold; here a node has one u.
+The page ``pages/reproduction.md`` says what the two protocols do. `strict` is what conformal prediction promises: the
+label of an evaluation node calibrates nothing, in no method. `as-published` does what the paper's released code did, to
+compare with the printed tables.
 """
 
 from __future__ import annotations
