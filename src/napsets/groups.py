@@ -21,15 +21,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    FloatArray,
-    IntArray,
-    Sealed,
-    as_column,
-    check_integers,
-    frozen,
-)
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, Sealed, as_column, check_integers, frozen
 from napsets.checks.values import Registry, check_count, check_number, check_seed, choose, shown
 from napsets.errors import InvalidInputError, imported
 from napsets.graph import Graph
@@ -134,7 +126,8 @@ class Clustered:
         groups = np.full(num_classes, -1, dtype=np.int64)
         if often.size:
             wanted = self.clusters or max(1, min(int(counts[often].min()) // 2, often.size // 2))
-            ranks = _ranks(reference.scores)
+            # As shares of the scores at or below each: classes are compared on one scale, whatever the score.
+            ranks = np.searchsorted(np.sort(reference.scores), reference.scores, side="right") / reference.scores.size
             shapes = np.stack([np.quantile(ranks[labels == y], _SHAPE, method="inverted_cdf") for y in often])
             groups[often] = _weighted_kmeans(shapes, np.sqrt(counts[often]), min(wanted, often.size), self.seed)
         return Grouping("label", groups)
@@ -311,12 +304,6 @@ _FEWEST_OF_A_CLASS = 10
 #: The quantiles that describe the scores of a class.
 _SHAPE = (0.5, 0.6, 0.7, 0.8, 0.9)
 _ROUNDS = 100
-
-
-def _ranks(scores: FloatArray) -> FloatArray:
-    """Return the share of scores at or below each: classes are compared on one scale, whatever the score."""
-    shares: FloatArray = np.searchsorted(np.sort(scores), scores, side="right") / scores.size
-    return shares
 
 
 def _weighted_kmeans(points: FloatArray, weights: FloatArray, clusters: int, seed: int) -> IntArray:

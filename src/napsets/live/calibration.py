@@ -31,7 +31,7 @@ from napsets.methods.calibrated import Calibrated
 from napsets.methods.choice import Choice
 from napsets.methods.data import CalibrationData, Scored
 from napsets.methods.method import Method
-from napsets.methods.p_values import compared, p_values
+from napsets.methods.p_values import compared, in_order, p_values
 from napsets.predictions import PredictionSets
 from napsets.scores import Informed, Labelled, learns
 from napsets.scores.base import BoundAround, BoundRows
@@ -214,18 +214,11 @@ class Whole:
         values: FloatArray = calibrated.local.ranks(np.repeat(nodes, classes), scores)
         if calibrated.is_exact:
             level: Any = calibrated.level
-            known, wanted = _in_order(level.shares, level.scores), _in_order(values, scores)
+            known, wanted = in_order(level.shares, level.scores), in_order(values, scores)
             values = (known.size - np.searchsorted(np.sort(known), wanted) + 1) / (known.size + 1)
         else:
             values = 1.0 - values
         return values.reshape(nodes.size, classes)
-
-
-def _in_order(shares: FloatArray, scores: FloatArray) -> npt.NDArray[np.complex128]:
-    """Return numbers that are ordered by share, and then by score."""
-    pairs = np.empty(shares.size, dtype=np.complex128)
-    pairs.real, pairs.imag = shares, scores
-    return pairs
 
 
 class Uncalibrated:

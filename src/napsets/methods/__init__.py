@@ -9,8 +9,8 @@ from napsets.methods.auto import AutoMethod
 from napsets.methods.calibrated import Calibrated, find_thresholds, predict_in_parts
 from napsets.methods.choice import Candidate, Choice
 from napsets.methods.data import CalibrationData, Scored
-from napsets.methods.method import Method, Settings
-from napsets.methods.predictors import NAPS, Auto, RandomisedNAPS, SplitConformal, load
+from napsets.methods.method import NAPS, Method, Settings
+from napsets.methods.predictors import Auto, RandomisedNAPS, SplitConformal, load
 from napsets.methods.saving import save
 from napsets.methods.table import METHODS, PAPER, make_method, methods, title
 

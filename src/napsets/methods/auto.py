@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.values import check_alpha, check_count, check_flag, check_seed, choose
 from napsets.errors import InvalidInputError
 from napsets.groups import describe_groups, make_groups, rebuild_groups
@@ -209,21 +209,31 @@ class AutoMethod(Calibrates[Calibrated]):
         self, data: CalibrationData, plain: Any, share: float, *, followed: bool = False
     ) -> tuple[Scored, list[Candidate]]:
         """Return the nodes scored by the chosen score, and the candidates with their results."""
-        sizes = _Sizes(self.alpha, self.seed)
-        sizes.add("the model alone", data.scored(plain, Exact(share), self.seed))
         informed = self._informed(data, share, followed=followed)
         evident = data.scored(informed, Full(share), self.seed)
-        sizes.add("neighbours' labels as evidence", evident)
-        chosen = int(sizes.value[1] <= TOLERANCE * sizes.value[0])
+        tried = [
+            ("the model alone", data.scored(plain, Exact(share), self.seed)),
+            ("neighbours' labels as evidence", evident),
+        ]
+        rng, count = np.random.default_rng(self.seed), tried[0][1].reference.nodes.size
+        draws = [rng.integers(count, size=count) for _ in range(_RESAMPLES)]  # one for all: differences are paired
+        sizes = [_sizes(scored, self.alpha, draws) for _, scored in tried]
+        chosen = int(sizes[1][0] <= TOLERANCE * sizes[0][0])
         enough = evident.reference.nodes.size >= _FEWEST_PER_CLASS * evident.bound.num_labels > 0
         if chosen and self.prefer == "even" and enough:
             for mix in _MIXES:
                 ranked = _by_label(data, evident, informed, mix)
-                sizes.add(f"neighbours' labels as evidence, class-wise ranks (weight {mix:g})", ranked)
-                if sizes.value[-1] <= TOLERANCE * sizes.value[0]:
-                    chosen = len(sizes.value) - 1
+                tried.append((f"neighbours' labels as evidence, class-wise ranks (weight {mix:g})", ranked))
+                sizes.append(_sizes(ranked, self.alpha, draws))
+                if sizes[-1][0] <= TOLERANCE * sizes[0][0]:
+                    chosen = len(sizes) - 1
                     break
-        return sizes.scored[chosen], sizes.candidates(chosen)
+        candidates = []
+        for place, ((name, _), size) in enumerate(zip(tried, sizes, strict=True)):
+            larger = size - sizes[0]
+            error = float(larger[1:].std(ddof=1))
+            candidates.append(Candidate(name, "score", float(size[0]), float(larger[0]), error, place == chosen))
+        return tried[chosen][1], candidates
 
     def _informed(self, data: CalibrationData, share: float, *, followed: bool = False) -> Any:
         """Return the score that uses labels around a node as evidence; those far away too, if that clearly helps."""
@@ -245,32 +255,29 @@ class AutoMethod(Calibrates[Calibrated]):
         rows = evenly(reference.nodes.size, _MOST_LOSS_NODES)
         nodes, scores = reference.nodes[rows], reference.scores[rows]
         cut = [Cut(1.0 - self.alpha)]
-        everyone = Everyone().fit(reference).thresholds(nodes, cut).values[0]
-        local = self.prefer == "even" and reference.nodes.size >= _FEWEST_LOCAL
-        local = local and not (followed and getattr(scored.score, "uses_held_out_labels", False))
-        localisers: list[tuple[str, Localiser]] = []
-        taus = [everyone]
-        if local:
+        uses_held_out = getattr(scored.score, "uses_held_out_labels", False)
+        tried: list[tuple[str, Localiser, FloatArray]] = [
+            ("one global threshold", Everyone(), Everyone().fit(reference).thresholds(nodes, cut).values[0])
+        ]
+        if self.prefer == "even" and reference.nodes.size >= _FEWEST_LOCAL and not (followed and uses_held_out):
             by_hops = _by_hops(self.max_hops, alike=scored.bound.num_labels > 0)
-            for kind in (by_hops, _by_lengths(reference) if self.max_hops else []):
+            for kind in filter(None, (by_hops, _by_lengths(reference) if self.max_hops else [])):
                 locals_: Any = [localiser.fit(reference) for _, localiser in kind]
-                shared = share_search(locals_, nodes, [cut] * len(locals_)) if locals_ else []
-                taus += [thresholds.values[0] for thresholds in shared]
-                localisers += kind
-        names = ["one global threshold", *(name for name, _ in localisers)]
+                shared = share_search(locals_, nodes, [cut] * len(locals_))
+                tried += [(*named, thresholds.values[0]) for named, thresholds in zip(kind, shared, strict=True)]
         largest = float(reference.scores.max())
-        losses = np.stack([_pinball(scores - np.minimum(tau, largest), 1.0 - self.alpha) for tau in taus])
+        losses = np.stack([_pinball(scores - np.minimum(tau, largest), 1.0 - self.alpha) for _, _, tau in tried])
         means = losses.mean(axis=1)
         candidates = []
-        for name, mean, change in zip(names, means, losses - losses[0], strict=True):
+        for (name, _, _), mean, change in zip(tried, means, losses - losses[0], strict=True):
             error = float(change.std(ddof=1)) / math.sqrt(change.size) if change.size > 1 else math.inf
             candidates.append(Candidate(name, "localiser", float(mean), float(change.mean()), error))
         # Local thresholds keep the held-out labels from being evidence: they must be worth it.
-        least = WORTH * float(means[0]) if getattr(scored.score, "uses_held_out_labels", False) else 0.0
+        least = WORTH * float(means[0]) if uses_held_out else 0.0
         best = int(means.argmin())
         chosen = best if -candidates[best].difference > max(ERRORS * candidates[best].se, least) else 0
         candidates[chosen] = replace(candidates[chosen], chosen=True)
-        return (Everyone() if chosen == 0 else localisers[chosen - 1][1]), candidates
+        return tried[chosen][1], candidates
 
 
 def reference_share(labels: int, alpha: float, *, about: float = 0.5) -> float:
@@ -308,45 +315,17 @@ def _by_label(data: CalibrationData, scored: Scored, score: Any, mix: float) -> 
     )
 
 
-class _Sizes:
-    """Expected sizes of the sets of several scores of the same nodes, at the thresholds that their references give."""
+def _sizes(scored: Scored, alpha: float, draws: list[IntArray]) -> FloatArray:
+    """Return the expected size of sets at the threshold of the reference, and at those of draws from it."""
+    reference = scored.reference
+    others = np.delete(np.arange(reference.num_nodes), reference.nodes)
+    size_at = scored.alone.size_at(others[evenly(others.size, MOST_SIZE_NODES)])
+    place = rank_place(reference.nodes.size, alpha)
 
-    def __init__(self, alpha: float, seed: int) -> None:
-        self.alpha = alpha
-        self.rng = np.random.default_rng(seed)
-        self.names: list[str] = []
-        self.scored: list[Scored] = []
-        self.value: list[float] = []
-        self.resampled: list[FloatArray] = []
-        self._draws: Any = None
+    def size(scores: FloatArray) -> float:
+        return float(size_at(np.partition(scores, place - 1)[place - 1] if place <= scores.size else math.inf))
 
-    def add(self, name: str, scored: Scored) -> None:
-        reference = scored.reference
-        rest = np.ones(reference.num_nodes, dtype=bool)
-        rest[reference.nodes] = False
-        nodes = np.flatnonzero(rest)
-        nodes = nodes[evenly(nodes.size, MOST_SIZE_NODES)]
-        size_at = scored.alone.size_at(nodes)
-        place = rank_place(reference.nodes.size, self.alpha)
-
-        def size(scores: FloatArray) -> float:
-            return float(size_at(np.partition(scores, place - 1)[place - 1] if place <= scores.size else math.inf))
-
-        if self._draws is None:  # the same for all scores: differences are paired
-            count = reference.nodes.size
-            self._draws = [self.rng.integers(count, size=count) for _ in range(_RESAMPLES)]
-        self.names.append(name)
-        self.scored.append(scored)
-        self.value.append(size(reference.scores))
-        self.resampled.append(np.array([size(reference.scores[draw]) for draw in self._draws]))
-
-    def candidates(self, chosen: int) -> list[Candidate]:
-        """Return the candidates: by how much sets are larger than the first's, and the bootstrap's error of that."""
-        candidates = []
-        for c, (name, value, resampled) in enumerate(zip(self.names, self.value, self.resampled, strict=True)):
-            error = float((resampled - self.resampled[0]).std(ddof=1))
-            candidates.append(Candidate(name, "score", value, value - self.value[0], error, chosen == c))
-        return candidates
+    return np.array([size(reference.scores), *(size(reference.scores[draw]) for draw in draws)])
 
 
 def _by_hops(max_hops: int, *, alike: bool) -> list[tuple[str, Localiser]]:

@@ -37,15 +37,6 @@ PredictionT = TypeVar("PredictionT", bound=Prediction)
 _CHUNK_ENTRIES = 1 << 20
 
 
-def smoothing(wanted: Wanted) -> bool | None:
-    """Return whether the p-values that sets are to have are smoothed; None where they are to have none."""
-    if isinstance(wanted, str):
-        if wanted != "smoothed":
-            raise InvalidInputError(f"`p_values` must be True, False or 'smoothed'; got {shown(wanted)}")
-        return True
-    return False if check_flag("p_values", wanted) else None
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibrated(Predicts):
     """A calibrated method. It is immutable.
@@ -143,10 +134,7 @@ class Calibrated(Predicts):
         if caveat is not None:
             warn(caveat)
         at_rates = [self.thresholds_at(thresholds, row, rate, allowed) for row, rate in enumerate(alphas)]
-        parts: list[list[Prediction]] = [[] for _ in alphas]
-        for _, some in predict_in_parts([self], [at_rates], rows):
-            for row, part in enumerate(some[0]):
-                parts[row].append(part)
+        parts = zip(*(some[0] for _, some in predict_in_parts([self], [at_rates], rows)), strict=True)
         predictions = [self.name_rows(type(some[0]).concat(some)) for some in parts]
         return predictions if several else predictions[0]
 
@@ -170,8 +158,10 @@ class Calibrated(Predicts):
 
     def with_p_values(self, prediction: Any, wanted: Wanted = True) -> Any:
         """Return sets, or a list of sets of the same nodes, with the p-value of every label if requested."""
-        smoothed = smoothing(wanted)
-        if smoothed is None:
+        smoothed = isinstance(wanted, str)
+        if smoothed and wanted != "smoothed":
+            raise InvalidInputError(f"`p_values` must be True, False or 'smoothed'; got {shown(wanted)}")
+        if not smoothed and not check_flag("p_values", wanted):
             return prediction
         several = prediction if isinstance(prediction, list) else [prediction]
         values = sealed(p_values(self, several[0].nodes, smoothed=smoothed))

@@ -81,14 +81,8 @@ class Choice:
 
     def describe(self) -> dict[str, Any]:
         """Return all but the method and the exponents as plain JSON."""
-        return {
-            "reason": self.reason,
-            "candidates": [asdict(candidate) for candidate in self.candidates],
-            "prefer": self.prefer,
-            "alpha": self.alpha,
-            "labels": self.labels,
-            "reference": self.reference,
-        }
+        described = {name: value for name, value in vars(self).items() if name not in ("method", "exponents")}
+        return described | {"candidates": [asdict(candidate) for candidate in self.candidates]}
 
     @classmethod
     def from_description(cls, description: Mapping[str, Any], method: Method, exponents: Any) -> Choice:

@@ -159,10 +159,19 @@ class CalibrationData(Sealed):
             graph = as_graph(graph, rows.shape[0], _node_ids(ids, rows.shape[0]) if named else None)
             check_row_count(prediction.outputs_name, rows, graph.num_nodes)
         y = prediction.check_truth(truth, rows)
-        classes = prediction.num_labels(rows)
+        classes = rows.shape[1] if prediction is PredictionSets else 0
         names = _node_ids(ids, rows.shape[0])
         chosen = find_nodes("calibration", calibration, names, way="a boolean mask") if named else calibration
-        known = _known_nodes(chosen, prediction.known(y), prediction.truth_name.removesuffix("s"))
+        # In ascending order, so that no last digit depends on the order in which they came.
+        known = np.sort(check_index("calibration", chosen, y.size, unique=True))
+        if known.size == 0:
+            raise InvalidInputError("`calibration` must hold at least one node; it is empty")
+        unknown = known[~prediction.known(y)[known]]
+        if unknown.size:
+            raise InvalidInputError(
+                f"`calibration` must hold nodes whose {prediction.truth_name.removesuffix('s')} is known; "
+                f"{unknown.size} are not, node {unknown[0]} first"
+            )
         return cls(
             graph,
             frozen(rows),
@@ -250,21 +259,6 @@ class CalibrationData(Sealed):
         return self.calibration[np.sort(order[:size])], self.calibration[np.sort(order[size:])]
 
 
-def _known_nodes(calibration: ArrayLike, known: npt.NDArray[np.bool_], what: str) -> IntArray:
-    """Return the nodes to calibrate on, all of which must be known."""
-    # In ascending order, so that no last digit depends on the order in which they came.
-    nodes = np.sort(check_index("calibration", calibration, known.size, unique=True))
-    if nodes.size == 0:
-        raise InvalidInputError("`calibration` must hold at least one node; it is empty")
-    unknown = ~known[nodes]
-    if unknown.any():
-        node = int(nodes[unknown.argmax()])
-        raise InvalidInputError(
-            f"`calibration` must hold nodes whose {what} is known; {unknown.sum()} are not, node {node} first"
-        )
-    return nodes
-
-
 def _node_ids(ids: ArrayLike | None, size: int) -> npt.NDArray[Any]:
     """Return what the nodes are called: their numbers by default."""
     names = np.arange(size) if ids is None else frozen(as_column("ids", ids))
@@ -324,39 +318,23 @@ def with_new_nodes(calibrated: Any, outputs: ArrayLike, edges: ArrayLike | None,
     every = None if scored.ids is None else np.concatenate([scored.ids.astype(object), names.astype(object)])
     graph = _with_edges(scored.reference.graph, edges, before.shape[0], size)
     together = np.concatenate([before, rows.astype(before.dtype, copy=False)])
-    bound = scored.bound
+    method, bound, old = calibrated.method, scored.bound, scored.reference
     if isinstance(bound, BoundRows) or type(bound) is BoundIntervals:
         # Scores of nodes that were there stay as they are: no label is needed, only the graph is another.
-        if isinstance(bound, BoundRows):
-            bound = BoundRows(bound.score, together, u)
-        else:
-            bound = BoundIntervals(bound.score, together)
-        old = scored.reference
+        rows_alone = isinstance(bound, BoundRows)
+        bound = BoundRows(bound.score, together, u) if rows_alone else BoundIntervals(bound.score, together)
         reference = replace(old, num_nodes=size, graph=graph, probabilities=bound.probabilities, u=u)
-        return calibrated.method.on(replace(scored, u=u, bound=bound, reference=reference, ids=every))
-    return _scored_again(calibrated, together, graph, u, every)
-
-
-def _scored_again(
-    calibrated: Any, outputs: npt.NDArray[Any], graph: Graph | None, u: FloatArray, ids: npt.NDArray[Any] | None
-) -> Any:
-    """Score all nodes again, with the labels that were kept."""
-    scored: Scored = calibrated.scored
-    if scored.labels.size != scored.reference.nodes.size:
+        return method.on(replace(scored, u=u, bound=bound, reference=reference, ids=every))
+    if scored.labels.size != old.nodes.size:
         raise InvalidInputError(
             "`calibrated` must know its labels to score new nodes, and a file does not keep them; calibrate again"
         )
-    known = scored.calibration
-    truth = np.full(outputs.shape[0], -1, dtype=np.asarray(scored.labels).dtype)
-    truth[scored.reference.nodes], truth[scored.level_nodes] = scored.labels, scored.level_labels
-    data = CalibrationData(
-        graph, outputs, truth, known, np.arange(outputs.shape[0]) if ids is None else ids, scored.class_names,
-        calibrated.prediction,
-    )  # fmt: skip
-    method = calibrated.method
-    parts = scored.reference.nodes, scored.level_nodes
-    again = data.scored_in_parts(method.score, method.seed, *parts, level=method.level, u=u)
-    return method.on(again)
+    truth = np.full(size, -1, dtype=np.asarray(scored.labels).dtype)
+    truth[old.nodes], truth[scored.level_nodes] = scored.labels, scored.level_labels
+    names = np.arange(size) if every is None else every
+    data = CalibrationData(graph, together, truth, scored.calibration, names, scored.class_names, calibrated.prediction)
+    parts = old.nodes, scored.level_nodes
+    return method.on(data.scored_in_parts(method.score, method.seed, *parts, level=method.level, u=u))
 
 
 def model_outputs(calibrated: Any) -> npt.NDArray[Any] | None:

@@ -80,6 +80,11 @@ class BagLevel(ABC):
         return nodes
 
     @cached_property
+    def _labels(self) -> IntArray:
+        labels: IntArray = self.informed.bag.labelled.labels[self.judges]
+        return labels
+
+    @cached_property
     def _scores(self) -> FloatArray:
         scores: FloatArray = self.scored.level_scores[self.judges]
         return scores
@@ -135,11 +140,6 @@ class FullLevel(BagLevel):
     """The scores of the held-out labels, and how candidates change them."""
 
     informed: BoundInformed
-
-    @cached_property
-    def _labels(self) -> IntArray:
-        labels: IntArray = self.informed.required_bag.labelled.labels[self.judges]
-        return labels
 
     @cached_property
     def _label_of(self) -> IntArray:

@@ -59,19 +59,10 @@ class FullIntervals(BagLevel):
 
     informed: BoundInformedIntervals
 
-    @property
-    def _bag(self) -> Any:
-        return self.informed.bag
-
     @cached_property
     def _columns(self) -> list[int]:
         """The outputs that residuals may shift: the lower and the upper one, or the prediction."""
         return sorted(self.informed.score.quantiles)
-
-    @cached_property
-    def _weights(self) -> FloatArray:
-        """The weights of mean residuals in these outputs, shape (outputs, hops)."""
-        return self.informed.coefficients[self._columns, 1 + self.informed.model.shape[1] :]
 
     def _pieces(self, nodes: IntArray) -> list[IntArray]:
         """Return rows that have about `_PAIRS` pairs of a node and a judge together."""
@@ -82,7 +73,8 @@ class FullIntervals(BagLevel):
 
     def _lines(self, nodes: IntArray, pairs: EvidencePairs) -> tuple[FloatArray, FloatArray]:
         """Return intercepts and slopes of the outputs of judges as functions of a near node's target."""
-        informed, bag = self.informed, self._bag
+        informed, bag = self.informed, self.informed.bag
+        assert bag is not None
         node, member = nodes[pairs.row], self.judges[pairs.place]
         counts = np.column_stack([pairs.near, pairs.far])[:, : informed.hops]
         centre = informed.score.centre(informed.model[node])
@@ -96,7 +88,8 @@ class FullIntervals(BagLevel):
         before = sums / (sizes + RESIDUAL_PRIOR)
         now = (total - counts * centre[:, None]) / count
         outputs = informed.outputs[bag.labelled.nodes[member]][:, self._columns]
-        return outputs + (now - before) @ self._weights.T, (counts / count) @ self._weights.T
+        weights = informed.coefficients[self._columns, 1 + informed.model.shape[1] :].T  # of mean residuals
+        return outputs + (now - before) @ weights, (counts / count) @ weights
 
     def thresholds(  # noqa: D102  (one thread does it all)
         self, nodes: IntArray, alphas: Sequence[float], labels: IntArray | None, threads: int | None, report: Any
@@ -138,7 +131,7 @@ class FullIntervals(BagLevel):
         As three intervals with weights: two of which at least one must hold, less where both do.
         """
         judge = self._nodes[pairs.place]
-        target = self._bag.labelled.labels[self.judges[pairs.place]][:, None]
+        target = self._labels[pairs.place][:, None]
         spread = self.informed.score.spread(self.informed.outputs[judge])[:, None]
         intercepts, slopes = lines
         start, rise = intercepts + slopes * end[:, None], slopes * slope[:, None]

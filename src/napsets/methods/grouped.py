@@ -42,20 +42,19 @@ class Grouped(Sealed):
     _parts: dict[int, Any] = field(default_factory=dict, repr=False)
 
     @property
-    def sizes(self) -> IntArray:
-        """How many labels the thresholds of each group are based on."""
-        inside = self.level_members if self.everyone.is_exact else self.members
-        return np.bincount(inside[inside >= 0], minlength=self.grouping.count)
+    def _judges(self) -> IntArray:
+        """The groups of the nodes whose labels set thresholds."""
+        return self.level_members if self.everyone.is_exact else self.members
 
     def suffice(self, alpha: float) -> Any:
         """Return which groups have enough labels for their own threshold."""
-        return self.sizes >= fewest_ranks(alpha)
+        sizes = np.bincount(self._judges[self._judges >= 0], minlength=self.grouping.count)
+        return sizes >= fewest_ranks(alpha)
 
     def _left(self, alpha: float) -> Any:
         """Return which groups are combined, the last entry for nodes in none; None if all labelled nodes are used."""
         short = np.append(~self.suffice(alpha), True)
-        inside = self.level_members if self.everyone.is_exact else self.members
-        enough = int(short[inside].sum()) >= fewest_ranks(alpha)
+        enough = int(short[self._judges].sum()) >= fewest_ranks(alpha)
         return short if enough and not short.all() else None
 
     def rest(self, alpha: float) -> Any:
@@ -156,8 +155,7 @@ class Grouped(Sealed):
             reasons.append(f"{len(short)} of {self.grouping.count} {what} have fewer than {needed} ({some})")
         if REST in present:
             reasons.append(f"some {'classes' if self.grouping.of == 'label' else 'nodes'} are in no group")
-        total = int(self.level_members.size if self.everyone.is_exact else self.members.size)
-        if total < fewest_ranks(least):
+        if self._judges.size < fewest_ranks(least):
             result = "all labels together are too few for a threshold, and sets are full"
         elif self._left(least) is None and bool(self.suffice(least).any()):
             result = "together they have too few as well: all labelled nodes set their threshold, without a guarantee"

@@ -1,10 +1,13 @@
-"""A method is a score × a localiser × a level (× groups): settings alone, which can be written as plain JSON."""
+"""A method is a score × a localiser × a level (× groups): settings alone, which can be written as plain JSON.
+
+`NAPS` is the method of the paper with its settings by name, and keeps its calibration.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -14,13 +17,13 @@ from napsets.errors import InvalidInputError
 from napsets.graph import Direction
 from napsets.groups import Grouping, describe_groups, make_groups, rebuild_groups
 from napsets.kernels.threads import Progress
-from napsets.levels import LEVELS, Full, Level, Nominal
-from napsets.localisers import LOCALISERS, Everyone, Local, Localiser
+from napsets.levels import LEVELS, Exact, Full, Level, Nominal
+from napsets.localisers import LOCALISERS, Everyone, Hops, Local, Localiser
 from napsets.localisers.hops import Decay
 from napsets.methods.calibrated import Calibrated
 from napsets.methods.data import CalibrationData, Scored
 from napsets.methods.grouped import Grouped
-from napsets.methods.predictor import Calibrates
+from napsets.methods.predictor import Calibrates, Predictor
 from napsets.scores import APS, SCORES, Informed, learns, make_score, prediction_type
 from napsets.scores.averaged import check_features
 from napsets.scores.base import can_use_held_out
@@ -206,6 +209,83 @@ def check_groups_suit(score: Any, groups: Any) -> None:
     if getattr(groups, "of", None) == "label" and prediction.truth_name != "labels":
         raise InvalidInputError(
             f"`by` must group nodes with a score of numbers, which has no classes; got {type(groups).__name__}"
+        )
+
+
+@dataclass(eq=False)
+class NAPS(Predictor["NAPS"]):
+    """Neighbourhood adaptive prediction sets (Clarkson, ICML 2023).
+
+    Parameters
+    ----------
+    hops : int
+        Depth of the neighbourhood, the paper's K.
+    decay : str, callable or array
+        Weight of a calibration node k hops away: "uniform" (NAPS), "hyperbolic" (NAPS-H), "geometric" (NAPS-G), a
+        function of k, or an array indexed by k−1 with as many weights as hops.
+    score : Score or str
+        How badly a label fits: `APS` by default, another score, or the name of one: "aps", "raps", "saps", "thr".
+    seed : int
+        Seed of each node's uniform number, which is a function of seed and node id alone; from 0 to 2⁶⁴−1.
+    allow_empty : bool
+        With False, a set that would be empty gets the best label.
+    fallback : {"full", "global"}
+        What a node gets if its neighbourhood has too little weight: every label, or the threshold of all calibration
+        nodes together (split conformal prediction). Not used with an exact level.
+    pool : float
+        All calibration nodes together count as much as this many neighbours, in addition to those nearby: for nodes
+        with few labelled neighbours, all labelled nodes matter.
+    alike : float
+        The same for the calibration nodes with the same predicted label.
+    exact : bool
+        Set the level on held-out labels, so that coverage holds in finite samples whatever the weights (see
+        `napsets.levels`).
+    by : str, array or Groups, optional
+        Groups within which coverage should hold: "class", "clusters" (of classes, with an exact level), "degree",
+        "community", or an array with the group of each node (see `napsets.groups`).
+    direction : {"out", "in", "both"}
+        How edges of a directed graph are followed from the node: forwards, backwards, or both ways.
+
+    Examples
+    --------
+    >>> import numpy as np, napsets as ns
+    >>> ring = ns.Graph.from_edge_index([np.arange(100), np.roll(np.arange(100), 1)], num_nodes=100)
+    >>> p = np.tile([0.7, 0.3], (100, 1))
+    >>> y = np.arange(100) % 2
+    >>> sets = ns.NAPS(hops=10).calibrate(ring, p, y, calibration=np.arange(90)).predict([95], alpha=0.2)
+    >>> int(sets.support[0])
+    11
+    """
+
+    hops: int = 2
+    decay: Decay = "uniform"
+    score: Any = field(default_factory=APS)
+    seed: int = 0
+    allow_empty: bool = True
+    fallback: Literal["full", "global"] = "full"
+    pool: float = 0.0
+    alike: float = 0.0
+    exact: bool = False
+    by: Any = None
+    direction: Direction = "out"
+    needs_graph: ClassVar[bool] = True
+    _name: ClassVar[str] = "naps"
+
+    def _method(self) -> Method:
+        localiser = Hops(self.hops, self.decay, self.pool, self.alike, self.direction)
+        nominal = Nominal(self.fallback)
+        exact = check_flag("exact", self.exact)
+        if exact and self.fallback != "full":
+            raise InvalidInputError("`fallback` must be 'full' with an exact level, under which nothing falls back")
+        self.hops, self.decay, self.pool, self.alike = localiser.hops, localiser.decay, localiser.pool, localiser.alike
+        return Method(self.score, localiser, Exact() if exact else nominal, self.seed, self.allow_empty, self.by)
+
+    def _caveat(self) -> str | None:
+        if self.hops or self.pool or self.alike or self.exact or self.fallback != "full":
+            return None
+        return (
+            "`hops` is 0: no calibration node is in reach, so that every set is full. Use more hops, or "
+            "fallback='global' for split conformal prediction"
         )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array
 from napsets.checks.values import check_count, check_share, choose
@@ -97,7 +98,8 @@ def _against(
         for column in range(scores.shape[1]):
             ranks[:, column] = calibrated.local.ranks(nodes, scores[:, column])
     level: FittedExact = calibrated.level if calibrated.is_exact else FittedExact(np.zeros(known.size), np.sort(known))
-    below, upto = (place.reshape(scores.shape) for place in _ranks_of_pairs(level, ranks.ravel(), scores.ravel()))
+    pairs, wanted = in_order(level.shares, level.scores), in_order(ranks, scores)
+    below, upto = (np.searchsorted(pairs, wanted, side) for side in ("left", "right"))
     equal, above = (upto - below).astype(np.float64), (known.size - upto).astype(np.float64)
     place = np.full(calibrated.num_nodes, -1)
     place[judges] = np.arange(judges.size)
@@ -114,20 +116,11 @@ def _against(
     return above, equal, count
 
 
-def _ranks_of_pairs(level: FittedExact, shares: FloatArray, scores: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return how many pairs of the level are below, and at most, each of some pairs."""
-    steps = np.unique(level.shares)
-    # On one line: the number of the share, then where the score stands among all scores.
-    every = np.unique(np.concatenate([level.scores, scores]))
-    width = every.size + 1
-
-    def line(share: FloatArray, score: FloatArray) -> IntArray:
-        at, right = np.searchsorted(steps, share, side="left"), np.searchsorted(steps, share, side="right")
-        number: IntArray = (at + right) * width + np.searchsorted(every, score)
-        return number
-
-    known, wanted = line(level.shares, level.scores), line(shares, scores)
-    return np.searchsorted(known, wanted, side="left"), np.searchsorted(known, wanted, side="right")
+def in_order(shares: FloatArray, scores: FloatArray) -> npt.NDArray[np.complex128]:
+    """Return numbers that are ordered by share, and then by score."""
+    pairs = np.empty(shares.shape, dtype=np.complex128)
+    pairs.real, pairs.imag = shares, scores
+    return pairs
 
 
 def select(

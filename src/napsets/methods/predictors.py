@@ -1,4 +1,4 @@
-"""Predictors: NAPS, split conformal prediction, the automatic choice and RLCP, with their settings by name."""
+"""Predictors with their settings by name: split conformal prediction, the automatic choice and RLCP, beside NAPS."""
 
 from __future__ import annotations
 
@@ -6,99 +6,19 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import wraps
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, overload
 
 from napsets.checks.arguments import ArrayLike
-from napsets.checks.values import check_flag
 from napsets.errors import InvalidInputError, NotCalibratedError
-from napsets.graph import Direction
 from napsets.groups import make_groups
 from napsets.levels import Exact, Nominal
-from napsets.localisers import Balls, Everyone, Hops
-from napsets.localisers.hops import Decay
+from napsets.localisers import Balls, Everyone
 from napsets.methods.auto import AutoMethod
 from napsets.methods.choice import Choice, Prefer
-from napsets.methods.method import Method
+from napsets.methods.method import NAPS, Method
 from napsets.methods.predictor import Predictor
 from napsets.methods.saving import Saved, read_saved
 from napsets.scores import APS, learns, make_score
-
-
-@dataclass(eq=False)
-class NAPS(Predictor["NAPS"]):
-    """Neighbourhood adaptive prediction sets (Clarkson, ICML 2023).
-
-    Parameters
-    ----------
-    hops : int
-        Depth of the neighbourhood, the paper's K.
-    decay : str, callable or array
-        Weight of a calibration node k hops away: "uniform" (NAPS), "hyperbolic" (NAPS-H), "geometric" (NAPS-G), a
-        function of k, or an array indexed by k−1 with as many weights as hops.
-    score : Score or str
-        How badly a label fits: `APS` by default, another score, or the name of one: "aps", "raps", "saps", "thr".
-    seed : int
-        Seed of each node's uniform number, which is a function of seed and node id alone; from 0 to 2⁶⁴−1.
-    allow_empty : bool
-        With False, a set that would be empty gets the best label.
-    fallback : {"full", "global"}
-        What a node gets if its neighbourhood has too little weight: every label, or the threshold of all calibration
-        nodes together (split conformal prediction). Not used with an exact level.
-    pool : float
-        All calibration nodes together count as much as this many neighbours, in addition to those nearby: for nodes
-        with few labelled neighbours, all labelled nodes matter.
-    alike : float
-        The same for the calibration nodes with the same predicted label.
-    exact : bool
-        Set the level on held-out labels, so that coverage holds in finite samples whatever the weights (see
-        `napsets.levels`).
-    by : str, array or Groups, optional
-        Groups within which coverage should hold: "class", "clusters" (of classes, with an exact level), "degree",
-        "community", or an array with the group of each node (see `napsets.groups`).
-    direction : {"out", "in", "both"}
-        How edges of a directed graph are followed from the node: forwards, backwards, or both ways.
-
-    Examples
-    --------
-    >>> import numpy as np, napsets as ns
-    >>> ring = ns.Graph.from_edge_index([np.arange(100), np.roll(np.arange(100), 1)], num_nodes=100)
-    >>> p = np.tile([0.7, 0.3], (100, 1))
-    >>> y = np.arange(100) % 2
-    >>> sets = ns.NAPS(hops=10).calibrate(ring, p, y, calibration=np.arange(90)).predict([95], alpha=0.2)
-    >>> int(sets.support[0])
-    11
-    """
-
-    hops: int = 2
-    decay: Decay = "uniform"
-    score: Any = field(default_factory=APS)
-    seed: int = 0
-    allow_empty: bool = True
-    fallback: Literal["full", "global"] = "full"
-    pool: float = 0.0
-    alike: float = 0.0
-    exact: bool = False
-    by: Any = None
-    direction: Direction = "out"
-    needs_graph: ClassVar[bool] = True
-    _name: ClassVar[str] = "naps"
-
-    def _method(self) -> Method:
-        localiser = Hops(self.hops, self.decay, self.pool, self.alike, self.direction)
-        nominal = Nominal(self.fallback)
-        exact = check_flag("exact", self.exact)
-        if exact and self.fallback != "full":
-            raise InvalidInputError("`fallback` must be 'full' with an exact level, under which nothing falls back")
-        self.hops, self.decay, self.pool, self.alike = localiser.hops, localiser.decay, localiser.pool, localiser.alike
-        return Method(self.score, localiser, Exact() if exact else nominal, self.seed, self.allow_empty, self.by)
-
-    def _caveat(self) -> str | None:
-        if self.hops or self.pool or self.alike or self.exact or self.fallback != "full":
-            return None
-        return (
-            "`hops` is 0: no calibration node is in reach, so that every set is full. Use more hops, or "
-            "fallback='global' for split conformal prediction"
-        )
 
 
 def _graph_first_too(calibrate: Callable[..., SplitConformal]) -> Callable[..., SplitConformal]:

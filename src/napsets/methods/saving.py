@@ -29,12 +29,10 @@ from napsets.scores.base import can_use_held_out
 from napsets.scores.informed import Bag, evidence_of
 from napsets.scores.informed_intervals import BoundInformedIntervals, ResidualBag
 
-#: What a file can be loaded as: a predictor, or a calibrated method.
-KINDS = ("NAPS", "SplitConformal", "Auto", "RandomisedNAPS", "Method")
+#: What a file can be loaded as, a predictor or a calibrated method, and which localiser it has if it knows only one.
+KINDS = {"NAPS": "hops", "SplitConformal": "everyone", "Auto": None, "RandomisedNAPS": "balls", "Method": None}
 
 FORMAT, SECOND_FORMAT, FIRST_FORMAT = "napsets-predictor-3", "napsets-predictor-2", "napsets-predictor-1"
-#: Which localiser a class that knows only one has.
-_LOCALISER_OF = {"NAPS": "hops", "SplitConformal": "everyone", "RandomisedNAPS": "balls"}
 #: How deep a header may be nested: some thirty scores one in another.
 _DEEPEST = 64
 #: How far numbers computed again may be from those in a file: sums in another order differ in the last digits.
@@ -147,9 +145,8 @@ def read_saved(path: str | os.PathLike[str]) -> Saved:
             header = _from_second_format(header)
         if header["format"] != FORMAT:
             raise FileFormatError(f"`path` must be a {FORMAT} file; {os.fspath(path)} says it is {header['format']!r}")
-        kind = choose("kind", header["kind"], {name: name for name in KINDS})
-        name = header["method"]["localiser"]["name"]
-        only = _LOCALISER_OF.get(kind, name)
+        kind, name = header["kind"], header["method"]["localiser"]["name"]
+        only = choose("kind", kind, KINDS) or name
         if name != only:
             raise InvalidInputError(f"`localiser` must be {only} in a file of a {kind}; got {shown(name)}")
         calibrated = _restore(header, arrays)
@@ -358,26 +355,21 @@ def _bag(method: Method, bound: BoundScore) -> Bag | ResidualBag | None:
 
 
 def _labelled_part(
-    name: str, scores_name: str, arrays: dict[str, Any], score: Any, bound: BoundScore, *, own: bool = True
+    name: str, scores_name: str, arrays: dict[str, Any], score: Any, bound: Any, *, own: bool = True
 ) -> tuple[IntArray, FloatArray]:
     """Return some labelled nodes and their scores, checked; with `own`, that the bound score gives them."""
     nodes = check_index(name, arrays[name], bound.num_nodes, unique=True)
     if nodes.size == 0:
         raise InvalidInputError(f"`{name}` must hold at least one node; it is empty")
     scores = check_scores(scores_name, arrays[scores_name], size=nodes.size)
-    if own and bound.num_labels:  # a number may have any score
-        _check_own(scores_name, score, bound, nodes, scores)
-    return nodes, scores
-
-
-def _check_own(name: str, score: Any, bound: Any, nodes: IntArray, scores: FloatArray) -> None:
-    """Refuse scores that no label of their node has: they belong to another score, or to other probabilities."""
-    for start in range(0, nodes.size, _CHECKED_ROWS):
+    # Scores that no label of their node has belong to another score, or to other probabilities; a number may have any.
+    for start in range(0, nodes.size if own and bound.num_labels else 0, _CHECKED_ROWS):
         part, part_scores = nodes[start : start + _CHECKED_ROWS], scores[start : start + _CHECKED_ROWS]
         strange = ~np.isclose(bound.matrix(part), part_scores[:, None], rtol=0, atol=_ROUNDING).any(axis=1)
         if strange.any():
             at = int(strange.argmax())
             raise InvalidInputError(
-                f"`{name}` must be those that {type(score).__name__} gives the labelled nodes; node "
+                f"`{scores_name}` must be those that {type(score).__name__} gives the labelled nodes; node "
                 f"{part[at]} has {part_scores[at]:g}, which none of its labels has"
             )
+    return nodes, scores

@@ -143,11 +143,6 @@ class PredictionIntervals(Prediction):
         """Return the average width in words; NaN where no interval is finite."""
         return "no interval is finite" if math.isnan(size) else super().of_size(size)
 
-    @classmethod
-    def num_labels(cls, outputs: npt.NDArray[Any]) -> int:
-        """Return 0: there are no labels."""
-        return 0
-
     if TYPE_CHECKING:
 
         @overload

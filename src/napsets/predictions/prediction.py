@@ -112,11 +112,6 @@ class Prediction(Sealed, ABC):
 
     @classmethod
     @abstractmethod
-    def num_labels(cls, outputs: npt.NDArray[Any]) -> int:
-        """Return how many labels there are to choose from; 0 where the truth is a number."""
-
-    @classmethod
-    @abstractmethod
     def size_text(cls, size: float) -> str:
         """Return an average size in digits."""
 

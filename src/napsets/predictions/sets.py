@@ -213,11 +213,6 @@ class PredictionSets(Prediction):
         """Return the average number of labels in digits."""
         return f"{size:.2f}"
 
-    @classmethod
-    def num_labels(cls, outputs: npt.NDArray[Any]) -> int:
-        """Return the number of classes."""
-        return int(outputs.shape[1])
-
     if TYPE_CHECKING:
 
         @overload
