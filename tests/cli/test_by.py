@@ -75,14 +75,13 @@ def test_groups_are_taken_by_auto_too(must_run, tmp_path):
     assert np.array_equal(np.sort(sets.sizes), np.sort(auto.predict(world.rest).sizes))
 
 
-def test_sets_are_judged_within_groups_of_a_file_beside_chance(must_run, tmp_path):
+def test_sets_are_judged_within_groups_of_a_file_beside_chance(must_run, run_json, tmp_path):
     world = make_world(tmp_path / "world", nodes=300)
     target = tmp_path / "sets.parquet"
     must_run("predict", *world.files, "--method", "split", "-o", target)
     groups = np.where(np.arange(world.ids.size) % 3 > 0, "north", "south")
     file = write(tmp_path / "groups.csv", {"node": world.ids, "group": groups})
-    done = must_run("evaluate", target, "--labels", world.truth, "--groups", file, "--json")
-    answer = json.loads(done.stdout)
+    answer = run_json("evaluate", target, "--labels", world.truth, "--groups", file)
     split = make_method("split").calibrate_rows(None, world.probabilities, world.labels, world.calibration, world.ids)
     sets = split.predict(world.rest, 0.1)
     gap = ns.coverage_gap(sets, world.labels, groups)

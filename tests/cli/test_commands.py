@@ -25,14 +25,10 @@ def naps_of(world, **settings) -> ns.NAPS:
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".csv.gz", ".npz"])
 @pytest.mark.parametrize("ids", ["integer", "string"])
-def test_predict_gives_what_the_library_gives_from_any_format_with_any_ids(tmp_path, run, suffix, ids):
+def test_predict_gives_what_the_library_gives_from_any_format_with_any_ids(tmp_path, run_json, suffix, ids):
     world = make_world(tmp_path, suffix=suffix, ids=ids)
     target = tmp_path / f"sets{suffix}"
-    shown = run(
-        "predict", *world.files, "-a", 0.2, "-k", 2, "--decay", "hyperbolic", "--seed", 3, "-o", target, "--json"
-    )
-    assert shown.exit_code == 0, shown.stderr
-    answer = json.loads(shown.stdout)
+    answer = run_json("predict", *world.files, "-a", 0.2, "-k", 2, "--decay", "hyperbolic", "--seed", 3, "-o", target)
     expected = naps_of(world, hops=2, decay="hyperbolic", seed=3).predict(world.rest, alpha=0.2)
     file = read_sets(target)
     assert file.ids.take(np.arange(len(expected))).to_pylist() == world.ids[world.rest].tolist()
@@ -143,11 +139,9 @@ def test_settings_that_cannot_be_are_wrong_use(tmp_path, run, world, flags, mess
 # -- evaluate ------------------------------------------------------------------------------------------------------
 
 
-def test_evaluate_tells_coverage_and_size(tmp_path, run, world):
+def test_evaluate_tells_coverage_and_size(tmp_path, run, run_json, world):
     run("predict", *world.files, "-m", "naps", "-a", 0.2, "-o", tmp_path / "s.parquet")
-    shown = run("evaluate", tmp_path / "s.parquet", "--labels", world.truth, "--edges", world.edges, "--json")
-    assert shown.exit_code == 0, shown.stderr
-    answer = json.loads(shown.stdout)
+    answer = run_json("evaluate", tmp_path / "s.parquet", "--labels", world.truth, "--edges", world.edges)
     sets = naps_of(world).predict(world.rest, alpha=0.2)
     assert answer["coverage"] == ns.coverage(sets, world.labels)
     assert answer["mean_size"] == ns.mean_size(sets)
@@ -176,13 +170,11 @@ def test_strata_can_be_chosen(tmp_path, run, world):
 
 
 @pytest.mark.parametrize("ids", ["integer", "string"])
-def test_inspect_shows_what_the_library_sees(tmp_path, run, ids):
+def test_inspect_shows_what_the_library_sees(tmp_path, run_json, ids):
     world = make_world(tmp_path, ids=ids)
     place = int(world.rest[5])
     settings = ("--method", "naps", "--alpha", 0.2, "--neighbours", 1000)
-    shown = run("inspect", "--node", world.ids[place], *world.files, *settings, "--json")
-    assert shown.exit_code == 0, shown.stderr
-    answer = json.loads(shown.stdout)
+    answer = run_json("inspect", "--node", world.ids[place], *world.files, *settings)
     seen = inspect_node(naps_of(world), place, alpha=0.2)
     assert answer["node"] == world.ids[place]
     assert answer["threshold"] == seen.threshold
@@ -311,11 +303,9 @@ def test_report_is_written_from_files(tmp_path, run):
     assert answer["results"][1]["coverage"] == ns.coverage(naps, world.labels)
 
 
-def test_report_splits_the_labels_where_there_is_no_truth(tmp_path, run):
+def test_report_splits_the_labels_where_there_is_no_truth(tmp_path, run_json):
     world = make_world(tmp_path, nodes=300)
-    shown = run("report", *world.files, "-o", tmp_path / "r.html", "--json")
-    assert shown.exit_code == 0, shown.stderr
-    answer = json.loads(shown.stdout)
+    answer = run_json("report", *world.files, "-o", tmp_path / "r.html")
     assert answer["calibration"] == 75
     assert answer["results"][0]["nodes"] == 75
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
@@ -13,12 +12,10 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.gnn
 
 
-def test_demo_trains_compares_and_says_where_the_report_is(run, tmp_path):
+def test_demo_trains_compares_and_says_where_the_report_is(run_json, tmp_path):
     """Holds for any training: accuracy is 0.838 ± 0.009 over seeds (docs/accuracy.md), coverage 0.892 to 0.930."""
     target = tmp_path / "demo.html"
-    shown = run("demo", "--output", target, "--json")
-    assert shown.exit_code == 0, shown.stderr
-    result = json.loads(shown.stdout)
+    result = run_json("demo", "--output", target)
     assert result["report"] == str(target)
     assert "<html" in target.read_text(encoding="utf-8")[:500]
     assert result["accuracy"] > 0.8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -152,12 +151,10 @@ def write_graph(folder, name="my_graph", **changes):
     return folder
 
 
-def test_graphs_of_ones_own_are_followed_too(run, tmp_path):
+def test_graphs_of_ones_own_are_followed_too(run, run_json, tmp_path):
     write_graph(tmp_path)
     call = ("reproduce", "drift", "--root", tmp_path, "--results", tmp_path / "results", "--dataset", "my-graph")
-    shown = run(*call, "--json")
-    assert shown.exit_code == 0, shown.output
-    answer = json.loads(shown.stdout)
+    answer = run_json(*call)
     assert answer["rows"] == 2 * 5 + 3 * 2 + 2
     assert {row[0] for row in answer["tables"]["drift-time"]["rows"]} == {"my-graph"}
     again = run(*call, "--rows-only", "--page", tmp_path / "drift.md")
