@@ -10,7 +10,7 @@ from scipy import stats
 
 import napsets as ns
 from napsets.localisers import Balls, Hops, InverseDegree, PageRank
-from napsets.localisers.balls import BallsLocal
+from napsets.localisers.weighed import BallsLocal
 from napsets.methods import CalibrationData, Method
 from worlds import guess
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import napsets as ns
 from napsets.localisers import Balls, Cut, InverseDegree, PageRank, Reference
-from napsets.localisers.balls import BallsLocal
+from napsets.localisers.weighed import BallsLocal
 from oracles import (
     adjacency_sets,
     anchored_weights,

@@ -40,7 +40,7 @@ class Reports(list):
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     monkeypatch.setattr(base, "_PIECE", 500)
-    monkeypatch.setattr("napsets.localisers.weighed._LARGE_PIECE", 500)
+    monkeypatch.setattr("napsets.localisers.weights._LARGE_PIECE", 500)
 
 
 def ascend_to_the_end(reports, total):

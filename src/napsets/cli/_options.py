@@ -178,7 +178,7 @@ def make_decay(text: str | None, hops: int) -> str | list[float] | None:
             raise typer.BadParameter(message, param_hint="--decay") from None
     with wrong_use("--decay"):
         check_decay(decay, hops)
-    return decay  # type: ignore[no-any-return]
+    return decay
 
 
 def _check_alpha(value: float) -> float:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from napsets.localisers.balls import Balls
 from napsets.localisers.base import LOCALISERS, Cut, Everyone, Local, Localiser, LocalThresholds, Reference
 from napsets.localisers.hops import AroundLocal, Hops, HopsLocal, share_search
-from napsets.localisers.pagerank import PageRank
 from napsets.localisers.path_lengths import PathLengths, PathLengthsLocal, near_radii
-from napsets.localisers.weighed import NodeWeights, WeighedLocal
+from napsets.localisers.weighed import Balls, NodeWeights, PageRank, WeighedLocal
 from napsets.localisers.weights import CovariateShift, InverseDegree, LabelShift, Weights
 
 __all__ = [

@@ -310,14 +310,12 @@ class Sizes:
             square = square + (weight + pool) ** 2 * count
         mass = mass + alike * same
         square = square + (alike**2 + 2.0 * alike * pool) * same
-        size: FloatArray = np.divide(mass**2, square, out=np.zeros(others.size), where=square > 0)
-        return size
+        return np.divide(mass**2, square, out=np.zeros(others.size), where=square > 0)
 
 
 def _share_of_each(weight: float, counts: IntArray) -> FloatArray:
     """Return what each of some nodes weighs where they weigh this much together; 0 where there are none."""
-    share: FloatArray = np.divide(weight, counts, out=np.zeros(counts.size), where=counts > 0)
-    return share
+    return np.divide(weight, counts, out=np.zeros(counts.size), where=counts > 0)
 
 
 def pooled_sizes(index: Layout, nodes: IntArray, groups: IntArray | None) -> tuple[IntArray, IntArray | None]:
@@ -347,8 +345,7 @@ class Counts:
     def rank(self, weighting: Weighting) -> FloatArray:
         """Return the mass strictly below each value / (1 + the total mass)."""
         below, total = self.masses(weighting)
-        rank: FloatArray = below / (1.0 + total)
-        return rank
+        return below / (1.0 + total)
 
     def masses(self, weighting: Weighting) -> tuple[FloatArray, FloatArray]:
         """Return the mass below each value, and the total mass."""

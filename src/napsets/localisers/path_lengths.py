@@ -215,5 +215,4 @@ def _effective_size(
     alike = np.divide(setting.alike, same, out=zeros.copy(), where=same > 0)
     square = square + pooled**2 * others + 2.0 * pooled * mass + (alike**2 + 2.0 * alike * pooled) * same
     mass = mass + pooled * others + alike * same
-    size: FloatArray = np.divide(mass**2, square, out=zeros, where=square > 0)
-    return size
+    return np.divide(mass**2, square, out=zeros, where=square > 0)

@@ -17,19 +17,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_numbers
+from napsets.checks.arguments import FloatArray, IntArray, as_array, check_numbers
 from napsets.checks.values import check_number
 from napsets.errors import InvalidInputError
+from napsets.kernels.layout import read_only
+from napsets.kernels.threads import stages
 from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, graph_of
-from napsets.localisers.weighed import ImportanceLocal, NodeWeights
+from napsets.localisers.weighed import NodeWeights, WeighedLocal, in_pieces, running
 from napsets.quantile import LARGEST_WEIGHT
+
+if TYPE_CHECKING:
+    from napsets.kernels.weighed import Answer, WeighedQuery
 
 #: Nodes between two reports.
 _REPORTED = 256
+#: Nodes handled between two looks at whether to stop.
+_LARGE_PIECE = 1 << 14
 #: What a sparse matrix is made of.
 _PARTS = ("data", "indices", "indptr")
 
@@ -168,15 +175,19 @@ class WeightsLocal:
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes at each cut."""
-        values, support = np.empty((len(cuts), nodes.size)), np.zeros(nodes.size, dtype=np.int64)
+        values, support = np.full((len(cuts), nodes.size), np.inf), np.zeros(nodes.size, dtype=np.int64)
         size = np.zeros(nodes.size)
         for row, weighed, mass in self._masses(nodes, progress):
             support[row] = mass.size
             if mass.size:
                 scaled = weighed.weights / weighed.weights.max()  # squares of tiny weights would be 0
                 size[row] = scaled.sum() ** 2 / (scaled**2).sum()
+            sums, steps = np.append(0.0, mass), np.append(-np.inf, weighed.scores)
+            whole = self.localiser.own + float(sums[-1])
             for c, cut in enumerate(cuts):
-                values[c, row] = _threshold(weighed.scores, mass, self.localiser.own, cut)
+                reached = cut.accepts(sums, whole) if whole else np.zeros(1, dtype=bool)
+                if reached[-1]:
+                    values[c, row] = steps[reached.argmax()]
         return LocalThresholds(values, support, size)
 
     def ranks(
@@ -196,20 +207,70 @@ class WeightsLocal:
         return replace(weighed, weights=weighed.weights / (self.localiser.own or 1.0))
 
 
-def _threshold(scores: FloatArray, mass: FloatArray, own: float, cut: Cut) -> float:
-    """Return the smallest score whose mass the cut accepts; +∞ where none does, −∞ where none is needed."""
-    sums = np.append(0.0, mass)
-    whole = own + float(sums[-1])
-    reached = cut.accepts(sums, whole) if whole else np.zeros(1, dtype=bool)
-    return float(np.append(-np.inf, scores)[reached.argmax()]) if reached[-1] else float("inf")
+class ImportanceLocal(WeighedLocal):
+    """Reference nodes with one weight each, whatever the node to predict, which has its own weight, or `own`."""
+
+    def __init__(self, localiser: Any, reference: Reference, weights: FloatArray, own: float | None = None) -> None:
+        super().__init__(localiser, reference)
+        self._weights = weights
+        self._own = weights if own is None else np.full(weights.size, own)
+
+    @cached_property
+    def _sums(self) -> tuple[FloatArray, FloatArray]:
+        """Running sums, by number, of the reference nodes' weights and of their squares."""
+        weights = self._weights[self.reference.nodes_by_score]
+        return running(weights), running(weights**2)
+
+    def background(self) -> tuple[FloatArray, float]:
+        """Return the running sums of the weights."""
+        return self._sums[0], 1.0
+
+    def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
+        """Return nothing beyond the background, and what the node itself weighs."""
+        return np.empty(0, dtype=np.int64), np.empty(0), float(self._own[node])
+
+    def thresholds(
+        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
+    ) -> LocalThresholds:
+        """Return the thresholds of the nodes at each cut; nodes of weight 0 without any mass around have none."""
+        shared = super().thresholds(nodes, cuts, threads=threads, progress=progress)
+        support = self._support(nodes)
+        values = np.where((support == 0) & (self._own[nodes] == 0), np.inf, shared.values)
+        return LocalThresholds(values, support, shared.effective_size)
+
+    def _support(self, nodes: IntArray) -> IntArray:
+        """Return how many reference nodes weigh something for each node; it does not count for itself."""
+        labelled = np.zeros(self._weights.size, dtype=np.int64)
+        labelled[self.reference.nodes] = self._weights[self.reference.nodes] > 0
+        return labelled.sum() - labelled[nodes]
+
+    def answer(self, nodes: IntArray, question: WeighedQuery, answers: Answer, threads: int, progress: Any) -> None:
+        """Write the requested results of the nodes."""
+        from napsets.kernels.weighed import background_answers
+
+        # Where nothing weighs anything, any weight of the node itself avoids a division by 0.
+        own = np.where((self._own[nodes] == 0) & (self._support(nodes) == 0), 1.0, self._own[nodes])
+        owns, weights, squares = (read_only(array) for array in (self.numbers[nodes], own, self._sums[1]))
+
+        def work(first: int, last: int) -> None:
+            background_answers(first, last, owns, weights, squares, question, answers)
+
+        in_pieces(work, nodes.size, threads, progress, piece=_LARGE_PIECE)
 
 
-def _ratios(values: ArrayLike) -> tuple[float, ...]:
-    """Return importance weights as numbers of our own, none negative and not all 0."""
-    ratios = check_numbers("ratios", values, largest=LARGEST_WEIGHT)
-    if ratios.ndim != 1 or not ratios.size or not ratios.any():
-        raise InvalidInputError(f"`ratios` must be one number each, not all of them 0; got shape {ratios.shape}")
-    return tuple(ratios.tolist())
+@dataclass(frozen=True)
+class _Shift:
+    """Importance weights, none negative and not all 0."""
+
+    ratios: Any
+    #: Its thresholds cover at a nominal level in the population that the ratios describe.
+    shifted: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        ratios = check_numbers("ratios", self.ratios, largest=LARGEST_WEIGHT)
+        if ratios.ndim != 1 or not ratios.size or not ratios.any():
+            raise InvalidInputError(f"`ratios` must be one number each, not all of them 0; got shape {ratios.shape}")
+        object.__setattr__(self, "ratios", tuple(ratios.tolist()))
 
 
 @LOCALISERS.add("inverse-degree")
@@ -235,7 +296,7 @@ class InverseDegree:
 
 @LOCALISERS.add("covariate-shift")
 @dataclass(frozen=True)
-class CovariateShift:
+class CovariateShift(_Shift):
     """Importance weights for nodes to predict that come from another population than the labelled ones. No graph.
 
     Every reference node weighs its ratio dQ/dP, and so does the node to predict: P the law of what is known of labelled
@@ -257,15 +318,8 @@ class CovariateShift:
     >>> shifted = ns.Method("aps", ns.CovariateShift(np.where(rural, 0.5 / 0.25, 0.5 / 0.75)))
     """
 
-    ratios: Any
-    #: Its thresholds cover at a nominal level in the population that the ratios describe.
-    shifted: ClassVar[bool] = True
-
     def __repr__(self) -> str:
         return f"CovariateShift({len(self.ratios):,} ratios from {min(self.ratios):g} to {max(self.ratios):g})"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ratios", _ratios(self.ratios))
 
     def fit(self, reference: Reference) -> ImportanceLocal:
         """Return the localiser of these reference nodes."""
@@ -278,7 +332,7 @@ class CovariateShift:
 
 @LOCALISERS.add("label-shift")
 @dataclass(frozen=True)
-class LabelShift:
+class LabelShift(_Shift):
     """Importance weights for a population in which classes are more or less common than among labelled nodes. No graph.
 
     A reference node of label y weighs ratios[y] = Q(y)/P(y), and a node to predict weighs the ratio of the candidate
@@ -298,14 +352,8 @@ class LabelShift:
     >>> rarer = ns.Method("aps", ns.LabelShift([0.9 / 0.5, 0.1 / 0.5]))
     """
 
-    ratios: Any
     #: It needs labels, and has a threshold for each.
     by_label: ClassVar[bool] = True
-    #: Its thresholds cover at a nominal level in the population that the ratios describe.
-    shifted: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ratios", _ratios(self.ratios))
 
     def fit(self, reference: Reference) -> LabelShiftLocal:
         """Return the localiser of these reference nodes."""
@@ -328,8 +376,6 @@ class LabelShiftLocal:
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes for each label, at each cut."""
-        from napsets.kernels.threads import stages
-
         ratios = np.array(self.localiser.ratios)
         distinct, groups = np.unique(ratios, return_inverse=True)
         weights = np.zeros(self.reference.num_nodes)

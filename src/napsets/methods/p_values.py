@@ -88,7 +88,7 @@ def _against(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the same for the candidates that one calibration judges."""
     if calibrated.full is not None:
-        return calibrated.full.compared(nodes, scores, labels)  # type: ignore[no-any-return]
+        return calibrated.full.compared(nodes, scores, labels)
     scored = calibrated.scored
     judges, known = scored.reference.nodes, scored.reference.scores
     ranks = np.zeros(scores.shape)

@@ -114,13 +114,11 @@ class BoundMatrix(Sealed, BoundLabels):
 
     def at(self, nodes: IntArray, labels: IntArray) -> FloatArray:
         """Scores of the given nodes at the given labels."""
-        scores: FloatArray = self.scores[nodes, labels]
-        return scores
+        return self.scores[nodes, labels]
 
     def matrix(self, nodes: IntArray) -> FloatArray:
         """Scores of the given nodes at every label."""
-        scores: FloatArray = self.scores[nodes]
-        return scores
+        return self.scores[nodes]
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""
@@ -200,8 +198,7 @@ class TunedDiffused:
 
 
 def _mix(scores: FloatArray, means: FloatArray, strength: float) -> FloatArray:
-    mixed: FloatArray = (1.0 - strength) * scores + strength * means
-    return mixed
+    return (1.0 - strength) * scores + strength * means
 
 
 def _mean_size(known: FloatArray, others: FloatArray, setting: TunedDiffused) -> float:

@@ -111,8 +111,7 @@ class BoundLabels(ABC):
         own, so that sets stay nested. Of several, the most probable one.
         """
         smallest = matrix == matrix.min(axis=1, keepdims=True)
-        best: IntArray = np.where(smallest, self.probabilities[nodes], -1.0).argmax(axis=1)
-        return best
+        return np.where(smallest, self.probabilities[nodes], -1.0).argmax(axis=1)
 
     def size_at(self, nodes: IntArray) -> Callable[[float], float]:
         """Return how many labels sets have on average at a threshold: this many scores are at most that."""
@@ -128,18 +127,15 @@ class BoundAround(BoundLabels):
     @property
     def probabilities(self) -> npt.NDArray[Any]:  # type: ignore[override]
         """The probabilities that the inner score looks at, one row per node."""
-        probabilities: npt.NDArray[Any] = self.inner.probabilities
-        return probabilities
+        return self.inner.probabilities
 
     def at(self, nodes: IntArray, truth: IntArray) -> FloatArray:
         """Scores of the nodes at their labels."""
-        scores: FloatArray = self.inner.at(nodes, truth)
-        return scores
+        return self.inner.at(nodes, truth)
 
     def matrix(self, nodes: IntArray) -> FloatArray:
         """Scores of the given nodes at every label."""
-        scores: FloatArray = self.inner.matrix(nodes)
-        return scores
+        return self.inner.matrix(nodes)
 
 
 @runtime_checkable
@@ -201,8 +197,7 @@ def score_rows(score: Any, name: Literal["matrix", "at"], rows: npt.NDArray[Any]
     A `CheckedRows` does not check them again. What a score of the user's own returns is checked here.
     """
     if getattr(type(score), name, None) is getattr(CheckedRows, name):
-        unchecked: FloatArray = getattr(score, f"_{name}")(rows, *arguments)
-        return unchecked
+        return getattr(score, f"_{name}")(rows, *arguments)
     scores = as_column("score", getattr(score, name)(rows, *arguments))
     shape = rows.shape if name == "matrix" else rows.shape[:1]
     numbers = scores.dtype.kind in "fiub"

@@ -138,8 +138,7 @@ class BoundByLabel(Sealed, BoundAround):
         ranked = (1.0 - mix) * shares
         if mix:
             ranked = ranked + mix * _share_below(own, values)
-        ranks: FloatArray = ranked + SLOPE * values
-        return ranks
+        return ranked + SLOPE * values
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""
@@ -158,5 +157,4 @@ class BoundByLabel(Sealed, BoundAround):
 
 def _share_below(known: FloatArray, values: FloatArray) -> FloatArray:
     """Return the share of known scores, which ascend, strictly below each value, out of one more than there are."""
-    share: FloatArray = np.searchsorted(known, values, side="left") / (known.size + 1.0)
-    return share
+    return np.searchsorted(known, values, side="left") / (known.size + 1.0)

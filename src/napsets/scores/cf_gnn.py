@@ -248,8 +248,7 @@ class Network:
                 part = slice(start, start + step)
                 narrow[part] = self.narrowed(torch.from_numpy(self.around[part])).numpy()
             z = torch.from_numpy(self.own + self.adjacency @ narrow) + self.weights[3]
-            corrected: FloatArray = torch.softmax(z, dim=1).numpy()
-        return corrected
+            return torch.softmax(z, dim=1).numpy()
 
 
 class Training:
@@ -266,8 +265,8 @@ class Training:
         self.labels = torch.from_numpy(labels.astype(np.int64))
         order = network.random.permutation(nodes.size)
         count = max(1, round(_VALIDATED * nodes.size))
-        self.training = np.sort(order[count:])
-        self.validation = Validation(self.score, network.outputs[nodes], labels, u, np.sort(order[:count]))
+        self.training, self.validation = np.sort(order[count:]), np.sort(order[:count])
+        self.outputs, self.u = network.outputs[nodes], u
         self.epochs = 0 if nodes.size < _FEWEST else self.score.epochs
 
     def logits(self) -> Any:
@@ -277,7 +276,7 @@ class Training:
     def run(self) -> Correction:
         """Train, and leave the network with the weights of the best epoch."""
         torch, weights = self.network.torch, self.network.weights
-        before, best, best_epoch, kept = self.validation.size(), math.inf, 0, weights
+        before, best, best_epoch, kept = self._size(self.outputs), math.inf, 0, weights
         adam = torch.optim.Adam(weights, lr=self.score.rate, weight_decay=_WEIGHT_DECAY)
         for epoch in range(1, self.epochs + 1):
             self._step(adam)
@@ -285,7 +284,7 @@ class Training:
             if epoch % _LOOK and epoch != self.epochs:
                 continue
             with torch.no_grad():
-                size = self.validation.size(torch.softmax(self.logits(), dim=1).numpy())
+                size = self._size(torch.softmax(self.logits(), dim=1).numpy())
             if size < best:
                 best, best_epoch, kept = size, epoch, [weight.detach().clone() for weight in weights]
             if epoch - best_epoch >= self.score.patience:
@@ -301,6 +300,14 @@ class Training:
         adam.zero_grad()
         _loss(torch, self.logits(), self.labels, shuffled[:half], shuffled[half:], self.score).backward()
         adam.step()
+
+    def _size(self, probabilities: FloatArray) -> float:
+        """Return the mean size of the sets of the validation nodes, which an epoch is judged by."""
+        rows = self.validation
+        scores = self.score.base.matrix(probabilities[rows], self.u[rows])
+        at_truth = scores[np.arange(rows.size), self.labels.numpy()[rows]]
+        place = min(math.ceil((1.0 - self.score.alpha) * (rows.size + 1) * (1.0 - ROUNDING)), rows.size) - 1
+        return float((scores <= np.partition(at_truth, place)[place]).sum(axis=1).mean())
 
 
 def _multiplication(torch: Any, matrix: Any) -> Any:
@@ -335,20 +342,3 @@ def _smooth_quantile(torch: Any, values: Any, alpha: float) -> Any:
     ascending = torch.sort(values).values
     part = place - below
     return (1.0 - part) * ascending[below] + part * ascending[min(below + 1, values.numel() - 1)]
-
-
-class Validation:
-    """How large the sets of the validation nodes would be: what an epoch is judged by."""
-
-    def __init__(self, score: CFGNN, probabilities: FloatArray, labels: IntArray, u: FloatArray, rows: IntArray):
-        self.score, self.rows = score.base, rows
-        self.probabilities, self.labels, self.u = probabilities[rows], labels[rows], u[rows]
-        self.place = min(math.ceil((1.0 - score.alpha) * (rows.size + 1) * (1.0 - ROUNDING)), rows.size) - 1
-
-    def size(self, probabilities: FloatArray | None = None) -> float:
-        """Return the mean size of sets, from probabilities of all reference nodes or from the model's own."""
-        p = self.probabilities if probabilities is None else probabilities[self.rows]
-        scores = self.score.matrix(p, self.u)
-        at_truth = scores[np.arange(self.labels.size), self.labels]
-        threshold = np.partition(at_truth, self.place)[self.place]
-        return float((scores <= threshold).sum(axis=1).mean())

@@ -20,6 +20,7 @@ stay few, whatever hubs there are.
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -81,10 +82,9 @@ class Evidence:
         wide: bool = False,
         learned: Learned | None = None,
     ) -> None:
-        self.outputs, self.graph, self.reference, self.hops = outputs, graph, reference, hops
+        self.outputs, self.graph, self.reference = outputs, graph, reference
         nodes, classes = outputs.shape
         self.names = ("model", "around", *("near", "far")[:hops], "alike", *("wide",) * wide)
-        self.learned = learned
         if learned is None:
             self.shares: FloatArray = label_shares(outputs, reference.labels)
             self.table = alike_table(outputs, reference)
@@ -98,6 +98,10 @@ class Evidence:
         if hops >= 1:
             self.counts["near"] = graph.neighbour_labels(self.label_of, classes)
         if hops == 2:
+            #: The share of each label around it that a node passes on; of labels beyond the reference, nothing where
+            #: the reference is a crowd.
+            self.passed_shares = passed_shares(graph)
+            self.held_out_shares = np.where(self.counts["near"].sum(axis=1) > CROWD, 0.0, self.passed_shares)
             self.counts["far"] = self._passed_on(self.counts["near"], reference, self.passed_shares)
 
     @classmethod
@@ -116,9 +120,9 @@ class Evidence:
         as they are looked at.
         """
         some = object.__new__(cls)
-        some.outputs, some.hops = outputs, len(counts)
+        some.outputs = outputs
         some.names = ("model", "around", *counts, "alike")
-        some.learned, some.shares, some.table = learned, learned.shares, learned.table
+        some.shares, some.table = learned.shares, learned.table
         some.label_of, some.predicted, some.counts = label_of, outputs.argmax(axis=1), counts
         some.degrees = degrees
         some.__dict__["neighbour_outputs"] = neighbour_outputs
@@ -130,17 +134,6 @@ class Evidence:
         means = means_around(self.graph, self.outputs.astype(np.float64, copy=False))
         return 0.5 * (means + means_around(self.graph, means))
 
-    @cached_property
-    def passed_shares(self) -> FloatArray:
-        """The share of each label around it that a node passes on."""
-        return passed_shares(self.graph)
-
-    @cached_property
-    def held_out_shares(self) -> FloatArray:
-        """The same for labels beyond the reference: nothing where the reference is a crowd."""
-        crowd = self.counts["near"].sum(axis=1) > CROWD
-        return np.where(crowd, 0.0, self.passed_shares)
-
     def _passed_on(self, near: FloatArray, labelled: Labelled, parts: FloatArray) -> FloatArray:
         """Return what neighbours pass on of the labels around them, a node's own left out."""
         passed = self.graph._neighbour_sums(parts[:, None] * near)
@@ -150,9 +143,7 @@ class Evidence:
 
     def with_bag(self, bag: Labelled) -> Evidence:
         """Return the evidence with the labels of more nodes, which change nothing but the counts near and far."""
-        _ = self.hops < 2 or self.held_out_shares  # by the reference alone, whatever labels are added
-        evidence = object.__new__(Evidence)
-        evidence.__dict__.update(self.__dict__)
+        evidence = copy(self)
         labels = np.full(self.label_of.size, -1, dtype=np.int64)
         labels[bag.nodes] = bag.labels
         counts = dict(self.counts)
@@ -188,8 +179,7 @@ class Evidence:
             return log_floored(p[rows])
         counted = self._walked if name == "wide" else self.counts.get(name)
         counts = self._alike(rows) if counted is None else counted[rows]
-        logs: FloatArray = np.log1p(counts / (PRIOR[name] * self.shares))
-        return logs
+        return np.log1p(counts / (PRIOR[name] * self.shares))
 
     def features(self, rows: IntArray) -> FloatArray:
         """Return the logarithms of all factors, shape (rows, classes, factors)."""
@@ -222,8 +212,7 @@ class Evidence:
             exponents = conditional_logit(features, labels, recalibrated(inputs, first))
             recalibration = fit_recalibration(some, truth, weighed(features[few], exponents), first)
         named = dict(zip(self.names, exponents.tolist(), strict=True))
-        self.learned = Learned(Exponents(**named), self.shares, self.table, recalibration)
-        return self.learned
+        return Learned(Exponents(**named), self.shares, self.table, recalibration)
 
     def recalibration(self, learned: Learned, rows: IntArray) -> FloatArray:
         """Return what the recalibration adds to log w; nothing where there is none."""
@@ -258,8 +247,7 @@ class Evidence:
                 total = total + getattr(exponents, name) * self.logs(name, rows)
         if learned.recalibration is not None:
             total = total + recalibrated(recalibration_inputs(model, around, self.degrees[rows]), learned.recalibration)
-        fixed: FloatArray = total - total.max(axis=1, keepdims=True)
-        return fixed
+        return total - total.max(axis=1, keepdims=True)
 
     def count(self, name: str, rows: IntArray) -> FloatArray:
         """Return the labels counted near or far; zeros where they are not looked at."""
@@ -286,16 +274,14 @@ def means_around(graph: Graph, values: npt.NDArray[Any]) -> FloatArray:
 
 def log_floored(p: npt.NDArray[Any]) -> FloatArray:
     """Return the logarithms of probabilities, of which very small ones count as a little more."""
-    logs: FloatArray = np.log(np.maximum(p.astype(np.float64), _LEAST))
-    return logs
+    return np.log(np.maximum(p.astype(np.float64), _LEAST))
 
 
 def label_shares(outputs: npt.NDArray[Any], labels: IntArray) -> FloatArray:
     """Return the shares of labels in the reference, drawn a little towards the mean predictions."""
     counts = np.bincount(labels, minlength=outputs.shape[1]) + SHARES_PRIOR * outputs.mean(axis=0, dtype=np.float64)
     counts = np.maximum(counts, _LEAST * counts.sum())
-    shares: FloatArray = counts / counts.sum()
-    return shares
+    return counts / counts.sum()
 
 
 def recalibration_inputs(model: FloatArray, around: FloatArray, degrees: IntArray) -> FloatArray:
@@ -315,8 +301,7 @@ def evenly(size: int, most: int) -> IntArray:
 
 def passed_shares(graph: Graph) -> FloatArray:
     """Return, for each node, the share of each label around it that it passes on: one over its degree, rounded down."""
-    shares: FloatArray = np.floor(1.0 / (_UNIT * np.maximum(graph.degrees, 1))) * _UNIT
-    return shares
+    return np.floor(1.0 / (_UNIT * np.maximum(graph.degrees, 1))) * _UNIT
 
 
 def label_weights(
@@ -332,21 +317,17 @@ def label_weights(
         exponent = getattr(exponents, name)
         if exponent:
             total = total + exponent * np.log1p(counts / (PRIOR[name] * shares))
-    weights: FloatArray = np.exp(total)
-    return weights
+    return np.exp(total)
 
 
 def normalised(weights: FloatArray) -> FloatArray:
     """Return rows that sum to 1."""
-    rows: FloatArray = weights / weights.sum(axis=1, keepdims=True)
-    return rows
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def sums_over_way_back(graph: Graph, values: FloatArray) -> FloatArray:
     """Return, for each node, the sum of the values of its neighbours that have it as a neighbour too."""
     if not graph.directed:
-        sums: FloatArray = graph._neighbour_sums(values[:, None])[:, 0]
-        return sums
+        return graph._neighbour_sums(values[:, None])[:, 0]
     one_way = graph.to_scipy()
-    both: FloatArray = one_way.multiply(one_way.T).tocsr() @ values
-    return both
+    return one_way.multiply(one_way.T).tocsr() @ values

@@ -25,10 +25,9 @@ in the bag. What was learned from the reference stays as it is.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,38 +60,24 @@ from napsets.scores.evidence import Evidence, label_weights, normalised
 from napsets.scores.exponents import Exponents, Learned, check_table_of
 from napsets.scores.rows import APS
 
-BoundT = TypeVar("BoundT")
 
-
-class InformedScore(ABC, Generic[BoundT]):
+class InformedScore:
     """A score that uses labels, or numbers, of the nodes around a node as evidence. Needs an exact level."""
 
     learns: ClassVar[bool] = True
+    #: Takes what `bind` takes, a bag of other labels, and what was learned before; by default the reference teaches.
+    #: Returns the score with the evidence of the reference alone, and with that of the bag too, from whose labels
+    #: nothing is learned. Without a bag, both scores are the same.
+    bind_with_bag: Any
 
-    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> BoundT:
+    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> Any:
         """Learn from the reference labels, and return the score with their evidence."""
         return self.bind_with_bag(outputs, u, graph, reference)[0]
-
-    @abstractmethod
-    def bind_with_bag(
-        self,
-        outputs: npt.NDArray[Any],
-        u: FloatArray,
-        graph: Graph | None,
-        reference: Labelled,
-        bag: Labelled | None = None,
-        learned: Any = None,
-    ) -> tuple[BoundT, BoundT]:
-        """Return the score with the evidence of the reference alone, and with that of a bag of other labels too.
-
-        From the labels of the bag nothing is learned; without a bag, both scores are the same. What was `learned`
-        before may be passed; by default the reference teaches.
-        """
 
 
 @SCORES.add("informed")
 @dataclass(frozen=True)
-class Informed(InformedScore["BoundInformed"]):
+class Informed(InformedScore):
     """A score of probabilities that the labels around a node have corrected. Needs an exact level.
 
     Attributes
@@ -140,11 +125,8 @@ class Informed(InformedScore["BoundInformed"]):
         inner = bind(self.base, sealed(evidence.probabilities(learned)), u, graph, reference)
         rows = bag.nodes
         parts = evidence.fixed(learned, rows), evidence.count("near", rows), evidence.count("far", rows)
-        crowded = (
-            np.flatnonzero(evidence.held_out_shares != evidence.passed_shares)
-            if self.hops == 2
-            else np.empty(0, dtype=np.int64)
-        )
+        silenced = evidence.held_out_shares != evidence.passed_shares if self.hops == 2 else np.empty(0)
+        crowded = np.flatnonzero(silenced)
         return alone, BoundInformed(inner, outputs, learned, reference, Bag(bag, *parts, crowded))
 
 
@@ -254,8 +236,7 @@ class BoundInformed(Sealed, BoundAround):
             weights[entries, at[1]] = label_weights(self.learned, bag.fixed[at], near, far, at[1])
         probabilities = normalised(weights).astype(self.probabilities.dtype)
         own, u = bag.labelled.labels[rows], self.inner.u[bag.labelled.nodes[rows]]
-        scores: FloatArray = self.inner.at_rows(probabilities, own, u)
-        return scores
+        return self.inner.at_rows(probabilities, own, u)
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""

@@ -42,7 +42,7 @@ _FEWEST_EACH = 10
 
 @SCORES.add("informed-intervals")
 @dataclass(frozen=True)
-class InformedIntervals(InformedScore["BoundInformedIntervals"]):
+class InformedIntervals(InformedScore):
     """Intervals whose ends are shifted by the targets of labelled neighbours. Needs an exact level.
 
     Attributes
@@ -120,8 +120,7 @@ class InformedIntervals(InformedScore["BoundInformedIntervals"]):
         shifted = own.copy()
         for column in self.base.quantiles:
             shifted[:, column] = features @ coefficients[column]
-        checked: FloatArray = self.base.check(shifted)
-        return checked
+        return self.base.check(shifted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,5 +251,4 @@ def quantile_regression(features: FloatArray, targets: FloatArray, level: float)
     )
     if solved.status != 0:
         return None
-    beta: FloatArray = -np.asarray(solved.eqlin.marginals) * unit / scale
-    return beta
+    return -np.asarray(solved.eqlin.marginals) * unit / scale

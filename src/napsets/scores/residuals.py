@@ -127,8 +127,7 @@ class CQR(IntervalScore):
     def _at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
         """Scores of the given targets: below 0 inside the quantiles."""
         low, high = outputs.min(axis=1), outputs.max(axis=1)
-        residuals: FloatArray = np.maximum(low - targets, targets - high)
-        return residuals
+        return np.maximum(low - targets, targets - high)
 
     def _interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return [q_lo − τ, q_hi + τ], or the middle of the quantiles if that is empty."""
@@ -139,8 +138,7 @@ class CQR(IntervalScore):
 
     def _centre(self, outputs: FloatArray) -> FloatArray:
         """Return the middle of the two quantiles."""
-        middle: FloatArray = outputs.mean(axis=1)
-        return middle
+        return outputs.mean(axis=1)
 
 
 class Residual(IntervalScore):
@@ -230,8 +228,7 @@ class BoundIntervals(Sealed):
 
     def at(self, nodes: IntArray, truth: npt.NDArray[Any]) -> FloatArray:
         """Scores of the nodes at their targets."""
-        scores: FloatArray = self.score._at(self.outputs[nodes], truth)
-        return scores
+        return self.score._at(self.outputs[nodes], truth)
 
     def predict(self, nodes: IntArray, thresholds: Sequence[NodeThresholds]) -> list[Prediction]:
         """Return the intervals that each of several thresholds gives."""
@@ -271,8 +268,7 @@ class BoundIntervals(Sealed):
 
     def centre(self, nodes: IntArray) -> FloatArray:
         """Return the best guess for each node."""
-        centre: FloatArray = self.score._centre(self.outputs[nodes])
-        return centre
+        return self.score._centre(self.outputs[nodes])
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""

@@ -200,12 +200,10 @@ class THR(CheckedRows):
     """Threshold score (Sadinle et al., 2019): S(x, y) = 1 − p_y. The smallest sets on average; ignores u."""
 
     def _matrix(self, p: npt.NDArray[Any], u: Any) -> FloatArray:
-        scores: FloatArray = 1.0 - p.astype(np.float64)
-        return scores
+        return 1.0 - p.astype(np.float64)
 
     def _at(self, p: npt.NDArray[Any], y: IntArray, u: Any) -> FloatArray:
-        scores: FloatArray = 1.0 - p[np.arange(y.size), y].astype(np.float64)
-        return scores
+        return 1.0 - p[np.arange(y.size), y].astype(np.float64)
 
 
 _LARGEST_POWER = 100.0
@@ -258,5 +256,4 @@ class Sharpened(CheckedRows):
             return p
         # Relative to the largest, so that no power of a small number vanishes before it is compared.
         raised = np.power(np.maximum(p, _LEAST) / p.max(axis=1, keepdims=True), float(self.power))
-        sharp: npt.NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
-        return sharp
+        return raised / raised.sum(axis=1, keepdims=True)
