@@ -29,7 +29,7 @@ def covered_at(rng, method):
     live.add_labels(order[: TIMES[1]], labels[order[: TIMES[1]]])
     live.add_edges(*edges[:, half:])  # the graph grows between two labels
     live.add_labels(order[TIMES[1] :], labels[order[TIMES[1] :]])
-    return live._fold.record.column("covered")[list(TIMES)]
+    return live._fold.record["covered"][list(TIMES)]
 
 
 @pytest.mark.parametrize("method", ["split", "naps-exact", pytest.param("informed", marks=pytest.mark.slow)])

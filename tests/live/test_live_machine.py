@@ -206,7 +206,7 @@ class Growth(RuleBasedStateMachine):
         record = self.live._fold.record
         for row in range(self.compared, len(self.judged)):
             expected = self.judged[row]
-            seen = tuple(record.column(name)[row] for name in ("covered", "size", "p_value"))
+            seen = tuple(record[name][row] for name in ("covered", "size", "p_value"))
             assert seen[:2] == expected[:2]
             assert expected[2] is None or np.array_equal(seen[2], expected[2], equal_nan=True)
         self.compared = len(self.judged)
@@ -312,7 +312,7 @@ class Choosing(Learning):
         self.model.add_label(name, label)
         self.happens("add_labels", [name], [label])
         seen = self.live._fold.record
-        return tuple(seen.column(name)[-1] for name in ("covered", "size", "p_value"))
+        return tuple(seen[name][-1] for name in ("covered", "size", "p_value"))
 
 
 #: Each step of a walk, and how often it is taken.

@@ -25,7 +25,7 @@ def started(steered, method="naps-exact", alpha=ALPHA):
 
 
 def levels(live):
-    return live._fold.record.column("level")
+    return live._fold.record["level"]
 
 
 @pytest.mark.parametrize("method", ["split", "naps-exact", "informed"])
@@ -36,7 +36,7 @@ def test_levels_are_those_of_the_stream_of_p_values(method, steered):
         p_values.append(live.p_values([node])[0, Y[node]])
         sets = live.predict([node])
         live.add_labels([node], [Y[node]])
-        assert live._fold.record.column("covered")[-1] == sets.member[0, Y[node]]
+        assert live._fold.record["covered"][-1] == sets.member[0, Y[node]]
     assert np.array_equal(levels(live), steered.levels(p_values, ALPHA))
     assert live.status()["steered"]["level"] == live._fold.level
 
@@ -51,7 +51,7 @@ def test_late_labels_are_judged_by_the_set_and_the_level_that_were_logged():
             p_values.append(live.p_values([late])[0, Y[late]])
             live.add_labels([late], [Y[late]])
     covered = [bool(members[node][Y[node]]) for node in range(len(p_values))]
-    assert live._fold.record.column("covered").tolist() == covered
+    assert live._fold.record["covered"].tolist() == covered
     # On the side of the level on which the set was: whether it missed is what counts.
     stream = [
         max(p, np.nextafter(level, 1)) if inside else min(p, level)
@@ -98,14 +98,14 @@ def test_the_share_of_misses_is_right_in_the_long_run_whatever_the_world_does():
     rate = 0.05
     live = started(ns.Steered("aci", rate=rate), "split")
     live.add_labels(np.arange(NODES), Y)
-    misses = 1.0 - live._fold.record.column("covered").mean()
+    misses = 1.0 - live._fold.record["covered"].mean()
     assert abs(misses - ALPHA) <= (1.0 + rate) / (rate * NODES)
 
 
 def test_levels_beyond_0_and_1_give_full_and_empty_sets():
     live = started(ns.Steered("aci", rate=1.0), "split", 0.5)
     live.add_labels(np.arange(200), Y[:200])
-    used, sizes = levels(live), live._fold.record.column("size")
+    used, sizes = levels(live), live._fold.record["size"]
     assert set(sizes[used <= 0]) == {3}
     assert set(sizes[used >= 1]) == {0}
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.errors import NapsetsWarning
 from napsets.levels import Full, Level
 from napsets.live.alarms import smoothed_p_value
@@ -34,7 +34,7 @@ from napsets.methods.method import Method
 from napsets.methods.p_values import compared, in_order, p_values
 from napsets.predictions import PredictionSets
 from napsets.scores import Informed, Labelled, learns
-from napsets.scores.base import BoundAround, BoundRows
+from napsets.scores.base import BoundRows
 from napsets.scores.evidence import evenly
 from napsets.scores.exponents import Learned
 from napsets.scores.informed import BoundInformed, evidence_of
@@ -48,20 +48,6 @@ class Fitted:
     learned: Learned | None = None  #: The parameters of an informed score.
     labels: int = 0  #: Reference labels then.
     choice: Choice | None = None  #: How the method was chosen; not known after a restart from a snapshot.
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the same as arrays, for a snapshot."""
-        exponents, tables = (None, {}) if self.learned is None else self.learned.parts()
-        text = json.dumps([self.method.describe(), exponents, self.labels])
-        return tables | {"fitted": np.frombuffer(text.encode(), dtype=np.uint8)}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]], rows: npt.NDArray[Any]) -> Fitted:
-        """Return what `arrays` described; `rows` has the columns of the model's outputs."""
-        described, exponents, labels = json.loads(arrays["fitted"].tobytes())
-        none = Labelled(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-        learned = None if exponents is None else Learned.from_parts(exponents, arrays, none, rows)
-        return cls(Method.from_description(described), learned, labels)
 
 
 def _fit(method: Method | AutoMethod, state: State, counts: EvidenceCounts | None) -> Fitted:
@@ -91,134 +77,26 @@ class _SomeNodes(CalibrationData):
     slots: Any = None  #: The slot of each node.
 
     @cached_property
-    def _corrected(self) -> tuple[Labelled, Learned, IntArray, npt.NDArray[Any]]:
-        """The reference, what is learned from it, the nodes looked at, and the corrected probabilities of these."""
+    def _corrected(self) -> tuple[Labelled, Learned, npt.NDArray[Any]]:
+        """The reference, what is learned from it, and the corrected probabilities: 0 of nodes not looked at."""
         nodes, learned = self.parts(0, 0)[0], self.counts.fit()
         others = np.delete(np.arange(self.truth.size), nodes)
         rows = np.sort(np.concatenate([nodes, others[evenly(others.size, MOST_SIZE_NODES)]]))
         near, far, around = self.counts.of_reference(self.slots[rows])
         fixed = self.counts.fixed(self.slots[rows], around, learned)
-        return Labelled(nodes, self.truth[nodes]), learned, rows, self.counts.probabilities(learned, fixed, near, far)
+        probabilities = np.zeros(self.outputs.shape, self.outputs.dtype)  # of which only some rows are touched
+        probabilities[rows] = self.counts.probabilities(learned, fixed, near, far)
+        return Labelled(nodes, self.truth[nodes]), learned, probabilities
 
     def scored(self, score: Any, level: Level, seed: int, *, on_request: bool = False) -> Scored:
         """Return the nodes scored; by an informed score, the reference and the nodes that sizes are measured on."""
         if counted_score(score) is None:
             return super().scored(score, level, seed)
-        (known, learned, rows, p), u = self._corrected, self.counts.state.nodes["u"][self.slots]
-        inner = _BoundSome(BoundRows(score.base, p, u[rows]), rows, u.size)
-        bound = BoundInformed(inner, self.outputs[:0], learned, known)
+        (known, learned, p), u = self._corrected, self.counts.state.nodes["u"][self.slots]
+        bound = BoundInformed(BoundRows(score.base, p, u), self.outputs[:0], learned, known)
         nodes, labels = known.nodes, known.labels
         reference = Reference(nodes, bound.at(nodes, labels), u.size, self.graph, None, u, labels)
         return Scored(score, seed, u, bound, reference, nodes[:0], np.empty(0), labels, labels[:0], alone=bound)
-
-
-@dataclass(frozen=True, eq=False)
-class _BoundSome(BoundAround):
-    """A score that is known for some nodes, in ascending order."""
-
-    inner: Any
-    nodes: IntArray
-    size: int
-
-    @property
-    def num_nodes(self) -> int:
-        """How many nodes there are."""
-        return self.size
-
-    def at(self, nodes: IntArray, truth: IntArray) -> FloatArray:
-        """Scores of the nodes at their labels."""
-        scores: FloatArray = self.inner.at(np.searchsorted(self.nodes, nodes), truth)
-        return scores
-
-    def matrix(self, nodes: IntArray) -> FloatArray:
-        """Scores of the given nodes at every label."""
-        scores: FloatArray = self.inner.matrix(np.searchsorted(self.nodes, nodes))
-        return scores
-
-
-class Whole:
-    """A calibration of the whole present state, repeated after every change.
-
-    Without anything chosen and learned (`fitted` is None) there are no results.
-    """
-
-    #: A label enters before its p-value is computed: it is evidence for the others held out.
-    enters_first = True
-
-    def __init__(self, fitted: Fitted | None, state: State) -> None:
-        self.fitted, self.state = fitted, state
-        self._present: tuple[IntArray, Calibrated] | None = None
-
-    def changed(self, *_: object) -> None:
-        """Forget the calibration: the state has changed."""
-        self._present = None
-
-    grow = enter = leave = see_edges = see_outputs = changed
-
-    # -- results -------------------------------------------------------------------------------------------------
-
-    def present(self) -> tuple[IntArray, Calibrated]:
-        """Return the slots that hold a node, and their calibration; there must be a label of the reference."""
-        if self._present is None:
-            assert self.fitted is not None
-            (data, slots), method = self.state.batch(), self.fitted.method
-            parts = data.parts(0 if method.level.keeps_apart else data.calibration.size, method.seed)
-            scored = data.scored_in_parts(
-                method.score, method.seed, *parts, level=method.level, learned=self.fitted.learned
-            )
-            self._present = slots, replace(method.on(scored), choice=self.fitted.choice)
-        return self._present
-
-    def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
-        """Return the sets of slots now."""
-        present, calibrated = self.present()
-        nodes = np.searchsorted(present, slots)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NapsetsWarning)
-            sets: PredictionSets = calibrated.predict(positions=nodes, alpha=alpha)
-        object.__setattr__(sets, "nodes", slots)
-        return sets
-
-    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, None]]:
-        """Yield for each label whether the set before it covered it, and the size of that set.
-
-        Each label must have entered before the next is requested.
-        """
-        for slot, label in zip(slots.tolist(), labels.tolist(), strict=True):
-            member = self.predict(np.array([slot]), alpha).member[0]
-            yield bool(member[label]), int(member.sum()), None
-
-    def p_value(self, slot: int, _: float | None, u: float) -> float:
-        """Return the smoothed p-value of a label that has just entered, among the others that set the level."""
-        present, calibrated = self.present()
-        node, label = np.searchsorted(present, [slot]), self.state.nodes["labels"][slot]
-        above, equal, count = (int(column[0, label]) for column in compared(calibrated, node))
-        return smoothed_p_value(above, equal, count, u)
-
-    def candidates(self, slots: IntArray) -> tuple[Any, FloatArray]:
-        """Return the probability and the score of every label, shape (slots, classes)."""
-        present, calibrated = self.present()
-        nodes = np.searchsorted(present, slots)
-        return calibrated.score.probabilities[nodes], calibrated.score.matrix(nodes)
-
-    def p_values(self, slots: IntArray) -> FloatArray:
-        """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha.
-
-        So the label of a node that is held out counts here, as it does for the level of the node's set.
-        """
-        present, calibrated = self.present()
-        nodes, classes = np.searchsorted(present, slots), calibrated.score.num_labels
-        if calibrated.full is not None:
-            return p_values(calibrated, nodes)
-        scores = calibrated.score.matrix(nodes).reshape(-1) + 0.0
-        values: FloatArray = calibrated.local.ranks(np.repeat(nodes, classes), scores)
-        if calibrated.is_exact:
-            level: Any = calibrated.level
-            known, wanted = in_order(level.shares, level.scores), in_order(values, scores)
-            values = (known.size - np.searchsorted(np.sort(known), wanted) + 1) / (known.size + 1)
-        else:
-            values = 1.0 - values
-        return values.reshape(nodes.size, classes)
 
 
 class Uncalibrated:
@@ -244,10 +122,10 @@ class Uncalibrated:
             level=level,
         )
 
-    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, None]]:
-        """Yield for each label that the set before it covered it, and the size of that set."""
-        for _ in range(slots.size):
-            yield True, int(self.state.classes or 0), None
+    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[BoolArray, None]]:
+        """Yield the set before each label; see `Calibration.judge`."""
+        for place in range(slots.size):
+            yield self.predict(slots[place : place + 1], alpha).member[0], None
 
     def p_value(self, slot: int, score: float | None, u: float) -> float:
         """Return the smoothed p-value of a label, which there is nothing to compare with."""
@@ -263,6 +141,83 @@ class Uncalibrated:
         return rows, np.zeros(rows.shape)
 
 
+class Whole(Uncalibrated):
+    """A calibration of the whole present state, repeated after every change, once something is chosen and learned."""
+
+    #: A label enters before its p-value is computed: it is evidence for the others held out.
+    enters_first = True
+
+    def __init__(self, settings: LiveSettings, state: State, fitted: Fitted | None) -> None:
+        super().__init__(settings, state)
+        self.fitted = fitted
+        self._present: tuple[IntArray, Calibrated] | None = None
+
+    def changed(self, *_: object) -> None:
+        """Forget the calibration: the state has changed."""
+        self._present = None
+
+    grow = enter = leave = see_edges = see_outputs = changed
+
+    # -- results -------------------------------------------------------------------------------------------------
+
+    def present(self) -> tuple[IntArray, Calibrated]:
+        """Return the slots that hold a node, and their calibration; there must be a label of the reference."""
+        if self._present is None:
+            assert self.fitted is not None
+            (data, slots), method = self.state.batch(), self.fitted.method
+            parts = data.parts(0 if method.level.keeps_apart else data.calibration.size, method.seed)
+            scored = data.scored_in_parts(
+                method.score, method.seed, *parts, level=method.level, learned=self.fitted.learned
+            )
+            self._present = slots, replace(method.on(scored), choice=self.fitted.choice)
+        return self._present
+
+    def _nodes(self, slots: IntArray) -> tuple[IntArray, Calibrated]:
+        """Return which nodes of the present calibration the slots are, and the calibration."""
+        present, calibrated = self.present()
+        return np.searchsorted(present, slots), calibrated
+
+    def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
+        """Return the sets of slots now."""
+        nodes, calibrated = self._nodes(slots)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NapsetsWarning)
+            sets: PredictionSets = calibrated.predict(positions=nodes, alpha=alpha)
+        object.__setattr__(sets, "nodes", slots)
+        return sets
+
+    def p_value(self, slot: int, _: float | None, u: float) -> float:
+        """Return the smoothed p-value of a label that has just entered, among the others that set the level."""
+        node, calibrated = self._nodes(np.array([slot]))
+        label = self.state.nodes["labels"][slot]
+        above, equal, count = (int(column[0, label]) for column in compared(calibrated, node))
+        return smoothed_p_value(above, equal, count, u)
+
+    def candidates(self, slots: IntArray) -> tuple[Any, FloatArray]:
+        """Return the probability and the score of every label, shape (slots, classes)."""
+        nodes, calibrated = self._nodes(slots)
+        return calibrated.score.probabilities[nodes], calibrated.score.matrix(nodes)
+
+    def p_values(self, slots: IntArray) -> FloatArray:
+        """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha.
+
+        So the label of a node that is held out counts here, as it does for the level of the node's set.
+        """
+        nodes, calibrated = self._nodes(slots)
+        if calibrated.full is not None:
+            return p_values(calibrated, nodes)
+        matrix = calibrated.score.matrix(nodes)
+        scores = matrix.reshape(-1) + 0.0
+        ranks: FloatArray = calibrated.local.ranks(np.repeat(nodes, matrix.shape[1]), scores)
+        if calibrated.is_exact:
+            level: Any = calibrated.level
+            known, wanted = in_order(level.shares, level.scores), in_order(ranks, scores)
+            values = (known.size - np.searchsorted(known, wanted) + 1) / (known.size + 1)
+        else:
+            values = 1.0 - ranks
+        return values.reshape(matrix.shape)
+
+
 #: How much larger the reference must be for a new choice and new exponents.
 _GROWTH = 1.25
 
@@ -276,7 +231,7 @@ class Calibration:
         self.learns = isinstance(method, AutoMethod) or learns(method.score)
         self.fitted: Fitted | None = None
         #: Is told of every change: a `Following`, `FullCalibration` or `Whole`.
-        self.engine: Any = Whole(None, state)
+        self.engine: Any = Whole(settings, state, None)
         self.uncalibrated = Uncalibrated(settings, state)
         if not self.learns:
             self._continue_with(Fitted(method), None)
@@ -318,31 +273,31 @@ class Calibration:
             counts = EvidenceCounts(self.state, score.hops) if counts is None else counts
             self.engine = FullCalibration(method, counts, fitted.learned)
         else:
-            self.engine = Whole(fitted, self.state)
+            self.engine = Whole(self.settings, self.state, fitted)
 
     # -- results -------------------------------------------------------------------------------------------------------
 
     @property
     def current(self) -> Any:
         """What gives results now: the engine, unless there are too few labels for it."""
-        reference, held_out = self.state.sizes
+        fitted, sizes = self.fitted, self.state.sizes
         if isinstance(self.engine, Following):  # which needs none
             return self.engine
-        if self.fitted is None or not (reference + held_out):
-            return self.uncalibrated
-        needs_both = self.fitted.method.level.keeps_apart
-        return self.engine if (reference and held_out) or not needs_both else self.uncalibrated
+        enough = fitted is not None and (all(sizes) if fitted.method.level.keeps_apart else any(sizes))
+        return self.engine if enough else self.uncalibrated
 
     def present(self) -> tuple[IntArray, Calibrated] | None:
         """Return the slots that hold a node, and their batch calibration; None while there are too few labels."""
-        if self.fitted is None or self.current is self.uncalibrated or not sum(self.state.sizes):
+        fitted, sizes = self.fitted, self.state.sizes
+        if fitted is None or self.current is self.uncalibrated:
             return None
-        if self.fitted.method.level.keeps_apart and not self.state.sizes[0]:
+        if not (sizes[0] if fitted.method.level.keeps_apart else sum(sizes)):
             return None
-        return (self.engine if isinstance(self.engine, Whole) else Whole(self.fitted, self.state)).present()
+        whole = self.engine if isinstance(self.engine, Whole) else Whole(self.settings, self.state, fitted)
+        return whole.present()
 
-    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, float | None]]:
-        """Yield for each label whether the set that stood before it covered it, the size of that set, and its score.
+    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[BoolArray, float | None]]:
+        """Yield the set that stood before each label, as a row of `member`, and the label's score.
 
         The score is None where the engine does not need it. Each label must have entered before the next is requested.
         """
@@ -365,11 +320,20 @@ class Calibration:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return what was chosen and learned, for a snapshot."""
-        return {} if not self.learns or self.fitted is None else self.fitted.arrays()
+        fitted = self.fitted
+        if not self.learns or fitted is None:
+            return {}
+        exponents, tables = (None, {}) if fitted.learned is None else fitted.learned.parts()
+        text = json.dumps([fitted.method.describe(), exponents, fitted.labels])
+        return tables | {"fitted": np.frombuffer(text.encode(), dtype=np.uint8)}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Take what was chosen and learned from a snapshot, for a state that was restored."""
-        if "fitted" in arrays and self.state.nodes.size:
-            self._continue_with(Fitted.from_arrays(arrays, self.state.nodes["outputs"][:1]), None)
-        elif self.fitted is not None:
-            self._continue_with(self.fitted, None)
+        fitted, nodes = self.fitted, self.state.nodes
+        if "fitted" in arrays and nodes.size:
+            described, exponents, labels = json.loads(arrays["fitted"].tobytes())
+            none = Labelled(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+            learned = None if exponents is None else Learned.from_parts(exponents, arrays, none, nodes["outputs"][:1])
+            fitted = Fitted(Method.from_description(described), learned, labels)
+        if fitted is not None:
+            self._continue_with(fitted, None)

@@ -14,7 +14,7 @@ from napsets.checks.arguments import IntArray, as_array, as_column, check_known,
 from napsets.checks.frames import label_numbers
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError
-from napsets.live.state import State, unknown
+from napsets.live.state import State, as_objects, unknown
 
 Array = npt.NDArray[Any]
 
@@ -62,8 +62,7 @@ def as_ids(name: str, value: object) -> Array:
     # NumPy would turn 1 into "1" beside a text, and cut zeros off the end of one: lists of Python objects stay such.
     if isinstance(value, list | tuple) and any(isinstance(item, str) for item in value):
         refuse_masked(name, value)
-        items = np.empty(len(value), dtype=object)
-        items[:] = value
+        items = as_objects(value)
     else:
         items = as_column(name, value)
     if items.ndim != 1:
@@ -116,17 +115,11 @@ def unpack(payload: bytes) -> dict[str, Array]:
     for name, (dtype, size, *shape) in json.loads(payload[:end]).items():
         part = payload[start : start + size]
         if dtype == "ids":
-            columns[name] = _objects(json.loads(part))
+            columns[name] = as_objects(json.loads(part))
         else:
             columns[name] = np.frombuffer(part, dtype=dtype).reshape(shape[0])
         start += size
     return columns
-
-
-def _objects(items: list[Any]) -> Array:
-    column = np.empty(len(items), dtype=object)
-    column[:] = items
-    return column
 
 
 # -- checks of a whole batch before anything changes ------------------------------------------------------------------

@@ -42,42 +42,31 @@ class JudgedLabel(NamedTuple):
 _KINDS = (np.int64, bool, np.int64, np.float64, np.int64, np.float64)
 
 
-class Record:
-    """All judgements, in the order of the labels."""
+class Record(GrowingTable):
+    """All judgements, in the order of the labels; one column for each attribute of `JudgedLabel`."""
 
     def __init__(self) -> None:
         columns = zip(JudgedLabel._fields, _KINDS, strict=True)
-        self._columns = GrowingTable(**{name: np.empty(0, dtype=kind) for name, kind in columns})
+        super().__init__(**{name: np.empty(0, dtype=kind) for name, kind in columns})
 
     def add(self, judgement: JudgedLabel) -> None:
         """Enter one judgement."""
-        self._columns.extend(1)
-        for buffer, value in zip(self._columns.buffers.values(), judgement, strict=True):
-            buffer[len(self) - 1] = value
-
-    def __len__(self) -> int:
-        return self._columns.size
-
-    def column(self, name: str) -> npt.NDArray[Any]:
-        """Return one attribute of all judgements."""
-        return self._columns[name]
+        self.extend(1, **judgement._asdict())
 
     def pass_on(self, history: History) -> History:
         """Pass the labels that a history has not seen yet to it, and return it."""
-        columns = (
-            self.column(name)[history.monitor.labels :].tolist() for name in ("covered", "size", "p_value", "delay")
-        )
+        columns = (self[name][history.monitor.labels :].tolist() for name in ("covered", "size", "p_value", "delay"))
         for covered, size, p_value, delay in zip(*columns, strict=True):
             history.step(not covered, size, None if math.isnan(p_value) else p_value, delay)
         return history
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the columns, for a snapshot."""
-        return {f"record_{name}": self._columns[name] for name in JudgedLabel._fields}
+        return {f"record_{name}": self[name] for name in self.buffers}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Take the columns of a snapshot."""
-        self._columns.hold({name: arrays[f"record_{name}"].copy() for name in JudgedLabel._fields})
+        self.hold({name: arrays[f"record_{name}"].copy() for name in self.buffers})
 
 
 class Issued(NamedTuple):
@@ -102,40 +91,35 @@ class Fold:
 
     def apply(self, first: int, change: Change) -> None:
         """Apply events; the first of them has the given number."""
-        state, columns = self.state, change.columns
-        slots = None if change.kind == "add nodes" or "ids" not in columns else state.names.find(columns["ids"])
-        if slots is None:
-            self._apply_to_graph(change)
-        elif change.kind == "set probabilities":
-            self._set_outputs(slots, columns["probabilities"])
-        elif change.kind == "add labels":
-            self._add_labels(first, slots, columns["labels"])
-        elif change.kind == "predictions":
-            for slot, level, member in zip(slots.tolist(), columns["level"].tolist(), columns["member"], strict=True):
-                mark = Mark(level, (), 0) if self.steering is None else self.steering.mark()
-                if state.nodes["labels"][slot] == -1:
-                    self._issued[slot] = Issued(mark, member)
-        else:
-            for slot in slots.tolist():
-                self._remove(slot, node=change.kind == "remove nodes")
+        state, columns, engine, find = self.state, change.columns, self.calibration.engine, self.state.names.find
+        match change.kind:
+            case "add nodes":
+                state.add_nodes(columns["ids"], columns["probabilities"])
+                engine.grow(columns["ids"].size)
+            case "add edges" | "remove edges" as kind:
+                ends = find(columns["source"]), find(columns["target"])
+                if kind == "add edges":
+                    state.adjacency.add_edges(*ends)
+                else:
+                    engine.see_edges(*ends)
+                    state.adjacency.remove_edges(*ends)
+                engine.see_edges(*ends)
+            case "refit":
+                self.calibration.refit()
+            case "set probabilities":
+                self._set_outputs(find(columns["ids"]), columns["probabilities"])
+            case "add labels":
+                self._add_labels(first, find(columns["ids"]), columns["labels"])
+            case "predictions":
+                sets = (find(columns["ids"]).tolist(), columns["level"].tolist(), columns["member"])
+                for slot, level, member in zip(*sets, strict=True):
+                    mark = Mark(level, (), 0) if self.steering is None else self.steering.mark()
+                    if state.nodes["labels"][slot] == -1:
+                        self._issued[slot] = Issued(mark, member)
+            case kind:
+                for slot in find(columns["ids"]).tolist():
+                    self._remove(slot, node=kind == "remove nodes")
         state.events = first + len(change) - 1
-
-    def _apply_to_graph(self, change: Change) -> None:
-        """Add nodes or edges, remove edges, or fit again."""
-        state, columns, calibration = self.state, change.columns, self.calibration
-        if change.kind == "add nodes":
-            state.add_nodes(columns["ids"], columns["probabilities"])
-            calibration.engine.grow(columns["ids"].size)
-        elif change.kind == "refit":
-            calibration.refit()
-        else:
-            ends = state.names.find(columns["source"]), state.names.find(columns["target"])
-            if change.kind == "add edges":
-                state.adjacency.add_edges(*ends)
-            else:
-                calibration.engine.see_edges(*ends)
-                state.adjacency.remove_edges(*ends)
-            calibration.engine.see_edges(*ends)
 
     def _remove(self, slot: int, *, node: bool) -> None:
         """Remove the label of a slot, if it has one, and optionally the node with its edges."""
@@ -169,33 +153,30 @@ class Fold:
         reference = in_reference(settings.seed, numbers, settings.share)
         tested = ~reference if settings.keeps_apart else np.ones(slots.size, dtype=bool)
         us = uniforms(settings.seed, first + np.arange(slots.size)).tolist()
-        for place, (covered, size, score, level) in enumerate(self._judged(slots, labels)):
-            slot, p_value = int(slots[place]), math.nan
+        for place, (issued, score) in enumerate(self._judged(slots, labels)):
+            slot, label, p_value = int(slots[place]), int(labels[place]), math.nan
             delay = state.arrived_labels - int(state.nodes["arrivals"][slot])
             enters_first = calibration.engine.enters_first
             if tested[place] and not enters_first:
                 p_value = calibration.current.p_value(slot, score, us[place])
-            state.add_label(slot, int(labels[place]), bool(reference[place]))
+            state.add_label(slot, label, bool(reference[place]))
             calibration.enter(slot, score)
             if tested[place] and enters_first:
                 p_value = calibration.current.p_value(slot, score, us[place])
-            self.record.add(JudgedLabel(first + place, covered, size, p_value, delay, level))
+            covered, size = bool(issued.member[label]), int(issued.member.sum())
+            self.record.add(JudgedLabel(first + place, covered, size, p_value, delay, issued.mark.level))
 
-    def _judged(self, slots: IntArray, labels: IntArray) -> Iterator[tuple[bool, int, float | None, float]]:
-        """Yield for each label whether the set before it covered it, the size of that set, the score, and the level.
+    def _judged(self, slots: IntArray, labels: IntArray) -> Iterator[tuple[Issued, float | None]]:
+        """Yield the set that each label judges, and the label's score.
 
         The set is the last one of the node in the log, or its present set if there is none. Each label must have
         entered before the next is requested.
         """
         alpha = self.settings.alpha
         if self.steering is None:
-            judgements = self.calibration.judge(slots, labels, alpha)
-            for slot, label, (covered, size, score) in zip(slots.tolist(), labels.tolist(), judgements, strict=True):
-                issued = self._issued.pop(slot, None)
-                if issued is None:
-                    yield covered, size, score, alpha
-                else:
-                    yield bool(issued.member[label]), int(issued.member.sum()), score, issued.mark.level
+            judged = self.calibration.judge(slots, labels, alpha)
+            for slot, (member, score) in zip(slots.tolist(), judged, strict=True):
+                yield self._issued.pop(slot, Issued(Mark(alpha, (), 0), member)), score
             return
         for place, (slot, label) in enumerate(zip(slots.tolist(), labels.tolist(), strict=True)):
             node = slots[place : place + 1]
@@ -203,12 +184,12 @@ class Fold:
             if issued is None:
                 mark = self.steering.mark()
                 issued = Issued(mark, self.sets(node, mark.level).member[0])
-            covered, level = bool(issued.member[label]), issued.mark.level
             # The p-value is computed on the present graph, and moved to the side of the level that the set was on.
             p_value = float(self.calibration.current.p_values(node)[0, label])
-            p_value = max(p_value, math.nextafter(level, math.inf)) if covered else min(p_value, level)
+            level = issued.mark.level
+            p_value = max(p_value, math.nextafter(level, math.inf)) if issued.member[label] else min(p_value, level)
             self.steering.update(p_value, issued.mark)
-            yield covered, int(issued.member.sum()), self.calibration.score_at(slot, label), level
+            yield issued, self.calibration.score_at(slot, label)
 
     # -- results -------------------------------------------------------------------------------------------------
 
@@ -221,8 +202,7 @@ class Fold:
         """Return the sets of slots at a level: full at 0 or below, as small as allowed at 1 or above."""
         empty = level >= 1.0 and self.settings.method.allow_empty
         if level > 0.0 and not empty:
-            sets: PredictionSets = self.calibration.current.predict(slots, min(level, _LARGEST))
-            return sets
+            return self.calibration.current.predict(slots, min(level, _LARGEST))
         return self.calibration.uncalibrated.equal_sets(slots, not empty, min(max(level, 0.0), 1.0), None)
 
     # -- snapshots -----------------------------------------------------------------------------------------------------
@@ -248,7 +228,7 @@ class Fold:
             state.nodes.hold({name: arrays[name] for name in (*state.nodes.buffers, "outputs")})
         state.adjacency.hold(arrays["offsets"], arrays["columns"])
         self.record.restore(arrays)
-        state.arrived_labels, state.events = len(self.record), events
+        state.arrived_labels, state.events = self.record.size, events
         state.present = int((labels > -2).sum())
         reference = state.nodes["is_reference"][labels >= 0]
         state.sizes = [int(reference.sum()), int((~reference).sum())]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.kernels import following
 from napsets.kernels.growing import OrderedPairs, Walk
 from napsets.kernels.layout import read_only
@@ -83,11 +83,9 @@ class Following:
         if self.weighting.alike:
             self._alike.fill(groups[reference].astype(np.float64), scores[reference])
             self._same_sizes += np.bincount(groups[reference], minlength=self._same_sizes.size)
-        self._held_out.extend(slots.size - known.size)
-        self._by_slot["place_of"][slots[~reference]] = np.arange(self._held_out.size)
-        for name, values in (("slots", slots), ("scores", scores), ("groups", groups)):
-            self._held_out[name][:] = values[~reference]
-        self._held_out["stale"][:] = True
+        columns = {"slots": slots[~reference], "scores": scores[~reference], "groups": groups[~reference]}
+        self._held_out.extend(slots.size - known.size, **columns, stale=True)
+        self._by_slot["place_of"][columns["slots"]] = np.arange(self._held_out.size)
         following.count_all(0, self._known(), self._held_out_rows())
 
     # -- changes --------------------------------------------------------------------------------------------------
@@ -95,9 +93,7 @@ class Following:
     def grow(self, count: int) -> None:
         """Make room for new nodes."""
         table, before = self._by_slot, self._by_slot.size
-        table.extend(count)
-        for name, value in (("member", False), ("scores", 0.0), ("groups", 0), ("stamps", 0), ("place_of", -1)):
-            table[name][before:] = value
+        table.extend(count, member=False, scores=0.0, groups=0, stamps=0, place_of=-1)
         if self.weighting.alike and count:
             values = self.state.nodes["outputs"]
             table["groups"][before:] = values[before:].argmax(axis=1)
@@ -113,9 +109,7 @@ class Following:
             self._count(slot, score, 1)
         else:
             place = table["place_of"][slot] = held_out.size
-            held_out.extend(1)
-            for name, value in (("slots", slot), ("scores", score), ("groups", table["groups"][slot]), ("stale", True)):
-                held_out[name][place] = value
+            held_out.extend(1, slots=slot, scores=score, groups=table["groups"][slot], stale=True)
             following.count_all(place, self._known(), self._held_out_rows())
         self._forget()
 
@@ -192,8 +186,7 @@ class Following:
 
     def scores(self, slots: IntArray, labels: IntArray) -> FloatArray:
         """Return the scores of nodes at labels."""
-        scores: FloatArray = self._bound(slots).at(np.arange(slots.size), labels) + 0.0
-        return scores
+        return self._bound(slots).at(np.arange(slots.size), labels) + 0.0
 
     def _ranks(self) -> FloatArray:
         """Return t of every held-out label, now."""
@@ -237,11 +230,8 @@ class Following:
         object.__setattr__(sets, "nodes", slots)
         return sets
 
-    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, float]]:
-        """Yield for each label whether the set before it covered it, the size of that set, and the score.
-
-        Each label must have entered before the next is requested.
-        """
+    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[BoolArray, float]]:
+        """Yield the set before each label, and the score; see `Calibration.judge`."""
         for start in range(0, slots.size, _LABELS):
             some = slice(start, start + _LABELS)
             bound = self._bound(slots[some])
@@ -251,7 +241,7 @@ class Following:
             for row in rows.tolist():
                 values = self._thresholds(slots[start + row : start + row + 1], alpha)[0]
                 member = members(matrix[row : row + 1], values, top_labels=None if top is None else top[row : row + 1])
-                yield bool(member[0, labels[start + row]]), int(member.sum()), float(scores[row])
+                yield member[0], float(scores[row])
 
     def _thresholds(self, slots: IntArray, alpha: float) -> tuple[FloatArray, IntArray, float | None]:
         """Return the threshold of each slot, how many reference nodes are around it by hop, and the exact level."""

@@ -115,7 +115,7 @@ class FullCalibration:
             slots = entries["slots"][some]
             probabilities = self.counts.probabilities(self.learned, *(entries[name][some] for name in COUNTED))
             labels, u = self.counts.labels(some), self.state.nodes["u"][slots]
-            scores[start : start + step] = self._at(probabilities, labels, u)
+            scores[start : start + step] = score_rows(self._base, "at", probabilities, labels, u) + 0.0
         if rows.size:
             self._lists.replace(self.counts.code[entries["slots"][rows]], entries["raw"][rows], scores)
             entries["raw"][rows] = scores
@@ -126,10 +126,6 @@ class FullCalibration:
         if rows.size:
             entries = self.counts.entries
             entries["fixed"][rows] = self.counts.fixed(entries["slots"][rows], entries["around"][rows], self.learned)
-
-    def _at(self, probabilities: Array, labels: IntArray, u: FloatArray) -> FloatArray:
-        scores: FloatArray = score_rows(self._base, "at", probabilities, labels, u) + 0.0
-        return scores
 
     # -- thresholds ----------------------------------------------------------------------------------------------------
 
@@ -271,14 +267,10 @@ class FullCalibration:
             parts.append(PredictionSets.of_scores(some, matrix, at, top))
         return parts[0] if len(parts) == 1 else PredictionSets.concat(parts)
 
-    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, None]]:
-        """Yield for each label whether the set before it covered it, and the size of that set.
-
-        Each label must have entered before the next is requested.
-        """
-        for place, label in enumerate(labels.tolist()):
-            member = self._member(slots[place : place + 1], alpha)
-            yield bool(member[label]), int(member.sum()), None
+    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[BoolArray, None]]:
+        """Yield the set before each label; see `Calibration.judge`."""
+        for place in range(slots.size):
+            yield self._member(slots[place : place + 1], alpha), None
 
     @compiling_now()
     def _member(self, slot: IntArray, alpha: float) -> BoolArray:
@@ -302,8 +294,7 @@ class FullCalibration:
             between = np.flatnonzero((matrix[0] > low) & (matrix[0] <= high))
             if between.size:
                 thresholds[:, between] = self._thresholds(slot, alpha, affected, between)
-        member: BoolArray = members(matrix, thresholds, top_labels=top)[0]
-        return member
+        return members(matrix, thresholds, top_labels=top)[0]
 
     @compiling_now()
     def p_value(self, slot: int, _: float | None, u: float) -> float:

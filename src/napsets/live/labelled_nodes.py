@@ -118,26 +118,19 @@ class EvidenceCounts:
 
     def labels(self, entries: IntArray) -> IntArray:
         """Return the labels of entries."""
-        labels: IntArray = self.state.nodes["labels"][self.entries["slots"][entries]]
-        return labels
+        return self.state.nodes["labels"][self.entries["slots"][entries]]
 
     # -- changes --------------------------------------------------------------------------------------------------
 
     def grow(self, count: int) -> None:
         """Make room for new nodes."""
-        table, before = self._by_slot, self._by_slot.size
-        table.extend(count)
-        for name, value in (("code", 0), ("reference_degree", 0), ("entry_of", -1), ("stale", True)):
-            table[name][before:] = value
+        self._by_slot.extend(count, code=0, reference_degree=0, entry_of=-1, stale=True)
 
     def _extend(self, slots: IntArray) -> None:
         """Enter slots whose counts are not known yet."""
         entries, before = self.entries, self.entries.size
-        entries.extend(slots.size)
+        entries.extend(slots.size, slots=slots, raw=np.nan, recount=True, rescore=True, tabulated=False, places=0)
         self.entry_of[slots] = np.arange(before, entries.size)
-        values = {"slots": slots, "raw": np.nan, "recount": True, "rescore": True, "tabulated": False, "places": 0}
-        for name, value in values.items():
-            entries.buffers[name][before : entries.size] = value
 
     def enter(self, slot: int) -> None:
         """Count a node's new label as evidence for others; its own evidence is not counted yet."""
@@ -300,7 +293,6 @@ class ScoreLists:
         """Forget the scores around places: they may be others now."""
         self._windows: dict[int, tuple[int, FloatArray, int]] = {}
         self._sorted: FloatArray | None = None
-        self._shares: dict[int, float] = {}
 
     def replace(self, codes: npt.NDArray[Any], old: FloatArray, new: FloatArray) -> None:
         """Put scores in place of others; NaN stands for one that is in no list, and codes are those of `SlotLabels`."""
@@ -374,13 +366,10 @@ class ScoreLists:
 
     def share_below(self, place: int) -> float:
         """Return the share of the reference below the score held out at a place, from 0."""
-        if place not in self._shares:
-            values, below = self.around(place, 0)
-            threshold, size = values[[place - below]], self.everyone.size
-            counts = np.empty((2, 1), dtype=np.int64)
-            if self.mix < 0.0:
-                counts[0] = self.everyone.count(0.0, float(threshold[0]))
-            else:
-                ranked.count_ranked(threshold, self.own.blocks, self.sizes, self._ranking(), *counts)
-            self._shares[place] = float(counts[0, 0]) / (1.0 + size)
-        return self._shares[place]
+        values, below = self.around(place, 0)
+        threshold, counts = values[[place - below]], np.empty((2, 1), dtype=np.int64)
+        if self.mix < 0.0:
+            counts[0] = self.everyone.count(0.0, float(threshold[0]))
+        else:
+            ranked.count_ranked(threshold, self.own.blocks, self.sizes, self._ranking(), *counts)
+        return float(counts[0, 0]) / (1.0 + self.everyone.size)

@@ -153,35 +153,35 @@ class Live(Logged):
         key : str, optional
             A name for this batch: a batch whose name is in the log already does nothing, as after a lost answer.
         """
-        self._do("add_nodes", ids, probabilities, key=key)
+        self.update([("add_nodes", ids, probabilities)], key=key)
 
     def add_edges(self, source: Any, target: Any, *, key: str | None = None) -> None:
         """Add edges between existing nodes; one that exists already changes nothing."""
-        self._do("add_edges", source, target, key=key)
+        self.update([("add_edges", source, target)], key=key)
 
     def add_labels(self, ids: Any, labels: ArrayLike, *, key: str | None = None) -> None:
         """Add labels in the order of their arrival; each first judges the set that stood before."""
-        self._do("add_labels", ids, labels, key=key)
+        self.update([("add_labels", ids, labels)], key=key)
 
     def set_probabilities(self, ids: Any, probabilities: ArrayLike, *, key: str | None = None) -> None:
         """Replace the outputs of nodes."""
-        self._do("set_probabilities", ids, probabilities, key=key)
+        self.update([("set_probabilities", ids, probabilities)], key=key)
 
     def remove_labels(self, ids: Any, *, key: str | None = None) -> None:
         """Remove labels; their judgements of earlier sets stay in the record."""
-        self._do("remove_labels", ids, key=key)
+        self.update([("remove_labels", ids)], key=key)
 
     def remove_nodes(self, ids: Any, *, key: str | None = None) -> None:
         """Remove nodes, with their edges and labels."""
-        self._do("remove_nodes", ids, key=key)
+        self.update([("remove_nodes", ids)], key=key)
 
     def remove_edges(self, source: Any, target: Any, *, key: str | None = None) -> None:
         """Remove edges, all of which must exist."""
-        self._do("remove_edges", source, target, key=key)
+        self.update([("remove_edges", source, target)], key=key)
 
     def refit(self, *, key: str | None = None) -> None:
         """Choose and fit again now, instead of when the reference has grown by a quarter."""
-        self._do("refit", key=key)
+        self.update([("refit",)], key=key)
 
     # -- results -------------------------------------------------------------------------------------------------
 
@@ -250,8 +250,7 @@ class Live(Logged):
         """Return the ids of all nodes, or of those without a label, in the order of their arrival."""
         labels = self._state.nodes["labels"]
         chosen = labels == -1 if check_flag("unlabelled", unlabelled) else labels > -2
-        names: list[Any] = self._state.names.of(np.flatnonzero(chosen)).tolist()
-        return names
+        return self._state.names.of(np.flatnonzero(chosen)).tolist()
 
     @property
     def method(self) -> Method | AutoMethod:
@@ -274,10 +273,7 @@ class Live(Logged):
             Shape (nodes, classes).
         """
         with self._busy:
-            values: FloatArray = self._fold.calibration.current.p_values(
-                self._state.names.known("ids", as_ids("ids", ids))
-            )
-            return values
+            return self._fold.calibration.current.p_values(self._state.names.known("ids", as_ids("ids", ids)))
 
     def _candidates(self, id: Any) -> tuple[Array, FloatArray]:
         """Return the probability and the score of each label of one node, as its set is made of them."""
@@ -317,7 +313,9 @@ class Live(Logged):
     def status(self) -> dict[str, Any]:
         """Return the numbers of events, nodes, edges and labels, and how well the sets did so far, as plain JSON."""
         with self._busy:
-            state = self._state
+            state, steering, steered = self._state, self._fold.steering, None
+            if steering is not None:  # the delay is in labels
+                steered = vars(self._settings.steered) | {"level": steering.level, "delay": steering.delay}
             return {
                 "events": state.events,
                 "nodes": state.present,
@@ -326,16 +324,9 @@ class Live(Logged):
                 "reference": state.sizes[0],
                 "level": state.sizes[1],
                 "alpha": self._settings.alpha,
-                "steered": self._steered(),
+                "steered": steered,
                 "judged": self._fold.record.pass_on(self._history).monitor.status(),
             }
-
-    def _steered(self) -> dict[str, Any] | None:
-        """Return how the level is steered, and its present value; the delay is in labels."""
-        steered, steering = self._settings.steered, self._fold.steering
-        if steered is None or steering is None:
-            return None
-        return {"kind": steered.kind, "rate": steered.rate, "level": steering.level, "delay": steering.delay}
 
     def __repr__(self) -> str:
         state = self._state

@@ -178,9 +178,6 @@ class Logged:
                 self._commit(draft.changes, key)
             return not before
 
-    def _do(self, name: str, *arguments: Any, key: str | None) -> None:
-        self.update([(name, *arguments)], key=key)
-
     def _commit(self, changes: list[Change], key: str | None) -> None:
         """Enter a batch that was checked in the log, and let it take effect."""
         if changes:

@@ -6,6 +6,7 @@ calibration, in the order of their slots.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -36,8 +37,9 @@ class GrowingTable:
     def __getitem__(self, name: str) -> Array:
         return self.buffers[name][: self.size]
 
-    def extend(self, count: int) -> None:
-        """Add rows, whose entries are not set."""
+    def extend(self, count: int, **values: Any) -> None:
+        """Add rows with these values; in other columns their entries are not set."""
+        before = self.size
         capacity, size = next(iter(self.buffers.values())).shape[0], self.size + count
         if size > capacity:
             # A first batch that is large is often the only one: spare rows are added from the second on.
@@ -46,6 +48,8 @@ class GrowingTable:
                 self.buffers[name] = np.empty((capacity, *old.shape[1:]), dtype=old.dtype)
                 self.buffers[name][: self.size] = old[: self.size]
         self.size = size
+        for name, value in values.items():
+            self[name][before:] = value
 
     def hold(self, columns: dict[str, Array]) -> None:
         """Hold other columns, of as many rows as they have."""
@@ -117,10 +121,16 @@ class Names:
         """Return the ids of slots: int64 where all are integers, otherwise Python objects."""
         if self._ids is None:
             return slots.astype(np.int64)
-        items = np.empty(slots.size, dtype=object)
-        items[:] = [self._ids[slot] for slot in slots.tolist()]
+        items = as_objects([self._ids[slot] for slot in slots.tolist()])
         whole = all(isinstance(item, int) for item in items)
         return items.astype(np.int64) if whole else items
+
+
+def as_objects(items: Sequence[Any]) -> Array:
+    """Return an array of Python objects, which NumPy would otherwise convert."""
+    objects = np.empty(len(items), dtype=object)
+    objects[:] = items
+    return objects
 
 
 def unknown(name: str, missing: Array) -> InvalidInputError:
@@ -143,10 +153,7 @@ class GrowingAdjacency:
 
     def add_nodes(self, count: int) -> None:
         """Enter nodes without neighbours."""
-        table, before = self._table, self._table.size
-        table.extend(count)
-        for name in table.buffers:
-            table[name][before:] = 0
+        self._table.extend(count, starts=0, sizes=0, rooms=0)
 
     def add_edges(self, source: IntArray, target: IntArray) -> None:
         """Enter edges; existing edges and loops change nothing."""
@@ -183,8 +190,7 @@ class GrowingAdjacency:
 
     def has(self, source: IntArray, target: IntArray) -> npt.NDArray[np.bool_]:
         """Return which edges are there."""
-        there: npt.NDArray[np.bool_] = growing.has_edges(source, target, *self.rows)
-        return there
+        return growing.has_edges(source, target, *self.rows)
 
     def neighbours(self, slot: int) -> Array:
         """Return the neighbours of one slot, ascending."""
@@ -282,13 +288,9 @@ class State:
         """Enter new nodes."""
         if not self.nodes.size:
             self.nodes.buffers["outputs"] = np.empty((0, probabilities.shape[1]), dtype=probabilities.dtype)
-        before = self.nodes.size
         self.names.add(ids)
-        self.nodes.extend(ids.size)
         new: dict[str, Any] = {"labels": -1, "numbers": -1, "is_reference": False, "arrivals": self.arrived_labels}
-        new |= {"u": node_uniforms(ids, self.seed), "outputs": probabilities}
-        for name, values in new.items():
-            self.nodes[name][before:] = values
+        self.nodes.extend(ids.size, **new, u=node_uniforms(ids, self.seed), outputs=probabilities)
         self.adjacency.add_nodes(ids.size)
         self.present += ids.size
 
@@ -320,8 +322,6 @@ class State:
 
     def batch(self) -> tuple[CalibrationData, IntArray]:
         """Return the nodes that are there as a batch calibration sees them, with their split, and their slots."""
-        if not self.nodes.size:
-            raise InvalidInputError("`nodes` must be added first: there is no node yet")
         slots = np.flatnonzero(self.nodes["labels"] > -2)
         labels, reference = self.nodes["labels"][slots], self.nodes["is_reference"][slots]
         data = CalibrationData(

@@ -89,12 +89,12 @@ class Store:
     # -- making and opening --------------------------------------------------------------------------------------------
 
     @classmethod
-    def create(cls, settings: dict[str, Any], folder: Path | None = None) -> Store:
-        """Return a new, empty log; `folder` must be there and hold none."""
-        connection = _connect("" if folder is None else folder / LOG)
+    def create(cls, settings: dict[str, Any]) -> Store:
+        """Return a new, empty log in a temporary file."""
+        connection = _connect("")
         connection.executescript(_TABLES)
         text = json.dumps(settings, sort_keys=True)
-        store = cls(connection, folder, None, text)
+        store = cls(connection, None, None, text)
         head = json.dumps([0, store._start().hex()])
         meta = {"format": FORMAT, "version": str(VERSION), "settings": text, "head": head}
         connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
