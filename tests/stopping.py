@@ -45,8 +45,7 @@ def _run(number: int, moment: int, folder: Path, temporary: Path, errors: Path, 
     import vl_convert
 
     import napsets
-    from napsets.cli import main
-    from napsets.cli._terminal import listen
+    from napsets.cli import listen, main
 
     vl_convert.javascript_bundle = lambda snippet: snippet  # two seconds in a library of others
 

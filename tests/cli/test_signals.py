@@ -141,7 +141,7 @@ AT = """
 import os, signal, sys
 from pathlib import Path
 import napsets.files.paths as places
-from napsets.cli._terminal import at_work, listen
+from napsets.cli import at_work, listen
 from napsets.files.paths import discard_drafts
 moment, target = sys.argv[1], Path(sys.argv[2])
 

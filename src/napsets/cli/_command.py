@@ -33,9 +33,9 @@ from typer.core import TyperGroup
 
 from napsets import __version__
 from napsets.checks.text import visible
+from napsets.cli import at_work, report_error
 from napsets.cli._options import FILES_PANEL, HELP, Only
 from napsets.cli._output import STANDARD, Output, check_standard_output, inputs_of, standard_streams
-from napsets.cli._terminal import at_work, report_error
 from napsets.errors import NapsetsWarning
 from napsets.files.paths import discard_drafts, recording
 

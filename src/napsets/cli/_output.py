@@ -26,7 +26,7 @@ from rich.text import Text
 from napsets.checks.text import percent as percentage
 from napsets.checks.text import visible, visible_json
 from napsets.checks.values import in_digits
-from napsets.cli._terminal import printing, silence
+from napsets.cli import printing, silence
 from napsets.errors import InvalidInputError
 from napsets.files.paths import check_output, temporary_folder
 from napsets.scores import training_progress

@@ -16,10 +16,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import typer
 
+from napsets.cli import unwinding
 from napsets.cli._methods import MethodOptions, full_note, groups_file, ignored, is_given, recorded, support_note
 from napsets.cli._options import FailOn, InputFiles, Nodes, ReadingOptions, refuse_given
 from napsets.cli._output import Output, Steps, number, percent, table, wrong_use
-from napsets.cli._terminal import unwinding
 from napsets.errors import InvalidInputError
 from napsets.files import Inputs, check_writable, describe_settings, read_nodes, write_prediction
 from napsets.files.paths import check_apart

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.text import Text
 
+from napsets.cli import unwinding
 from napsets.cli._options import refuse_given
 from napsets.cli._output import Output, writable_file, writable_folder
-from napsets.cli._terminal import unwinding
 
 if TYPE_CHECKING:
     from napsets.studies.tables import Table
