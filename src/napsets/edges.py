@@ -181,10 +181,7 @@ class EdgeList:
     def from_table(
         cls, table: Any, num_nodes: int | None = None, weights_are: WeightsAre | None = None, ids: Any = None
     ) -> EdgeList:
-        """Return the edges of a table with the columns ``source`` and ``target``, of `ids` if there are some.
-
-        See `Graph.from_table`.
-        """
+        """Return the edges of a table, whose ends are among `ids` if there are some; see `Graph.from_table`."""
         meaning = check_weights_are(weights_are)
         columns = _columns(table)
         names = list(columns)

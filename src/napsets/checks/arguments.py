@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import fields
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +24,6 @@ def frozen(array: Array) -> Array:
 
     That memory may be an array's own, bytes, or a memoryview that is read-only. All other memory is copied, including
     memory maps, whose file may be written to.
-
-    Examples
-    --------
-    >>> scores = np.zeros(3)
-    >>> kept = frozen(scores)
-    >>> kept is scores, frozen(kept) is kept
-    (False, True)
     """
     memory: Any = array
     while isinstance(memory, np.ndarray) and not memory.flags.writeable:
@@ -84,14 +77,8 @@ _SOFTMAX = (
 )
 
 
-class HasArray(Protocol):
-    """Anything NumPy can convert, torch tensors among them."""
-
-    def __array__(self) -> npt.NDArray[Any]:
-        """Return the values as a NumPy array."""
-
-
-ArrayLike = npt.ArrayLike | HasArray
+#: Anything that NumPy can convert, torch tensors among them.
+ArrayLike = npt.ArrayLike
 
 
 def as_array(name: str, value: object) -> npt.NDArray[Any]:

@@ -261,13 +261,7 @@ class _Line:
 
 
 def choose(argument: str, name: object, options: Mapping[str, Value], *, way: str = "") -> Value:
-    """Return ``options[name]``, or an error that lists the names and suggests the nearest, or else the `way` out.
-
-    Examples
-    --------
-    >>> choose("decay", "uniform", {"uniform": 1})
-    1
-    """
+    """Return ``options[name]``, or an error that lists the names and suggests the nearest, or else the `way` out."""
     if isinstance(name, str) and name in options:
         return options[name]
     elsewhere = options.elsewhere(name) if isinstance(options, Registry) and isinstance(name, str) else None
@@ -279,22 +273,7 @@ def choose(argument: str, name: object, options: Mapping[str, Value], *, way: st
 
 
 class Registry(dict[str, Value]):
-    """Objects by the names that settings, files and the command line use.
-
-    Parameters
-    ----------
-    title : str
-        What the table is called in Python, for messages.
-
-    Examples
-    --------
-    >>> DECAYS = Registry("DECAYS")
-    >>> @DECAYS.add("none")
-    ... def none(k):
-    ...     return 0.0
-    >>> list(DECAYS)
-    ['none']
-    """
+    """Objects by the names that settings, files and the command line use; messages call the table by its `title`."""
 
     def __init__(self, title: str) -> None:
         super().__init__()

@@ -133,10 +133,7 @@ class TableFile:
         return npz_batches(self.name, self.path, columns, rows)
 
     def about(self) -> dict[str, Any]:
-        """Return what napsets wrote in addition to the rows, empty where it wrote nothing.
-
-        Its ``class_names``, where there are any, are distinct strings.
-        """
+        """Return what napsets wrote in addition to the rows, if anything; ``class_names`` are distinct strings."""
         try:
             about = json.loads("{}" if self.settings is None else self.settings)
             fault = about_fault(about)
@@ -153,10 +150,7 @@ class TableFile:
 def open_table(
     name: str, path: str | os.PathLike[str], reading: Reading = PLAIN, *, kind: Format | None = None
 ) -> TableFile:
-    """Open a file, or a folder of Parquet files, far enough to know its columns.
-
-    `name` is the argument that it came from; `kind` its format, where its name need not say it.
-    """
+    """Open a file, or a folder of Parquet files, far enough to know its columns; `kind` is its format, if known."""
     source, kind = Path(path), kind or reading.format_of(name, path)
     with paths.reading(source, name, folder=kind == "parquet"):
         settings = None
@@ -177,13 +171,10 @@ def open_table(
         for ours, theirs in column_names.items()
         if ours != theirs and not (ours in implied and theirs not in columns)
     }
-    return TableFile(name, source, kind, _renamed(columns, column_names), settings, reading, column_names)
-
-
-def _renamed(columns: Sequence[str], column_names: dict[str, str]) -> tuple[str, ...]:
-    """Return columns by napsets' names; one that has such a name by chance, where another stands for it, is hidden."""
+    # One that has a name of napsets' by chance, where another column stands for it, is hidden.
     ours = {theirs: column for column, theirs in column_names.items()}
-    return tuple(ours.get(column, column) for column in columns if column in ours or column not in column_names)
+    shown = tuple(ours.get(column, column) for column in columns if column in ours or column not in column_names)
+    return TableFile(name, source, kind, shown, settings, reading, column_names)
 
 
 def _json_fault(error: Exception) -> str:

@@ -259,19 +259,15 @@ def id_column(table: TableFile, batch: Any, column: str = "node", *, like: NodeI
         return values
     if is_text and looks_integer(values) and (kind == "integer" or not table.typed):
         return values.cast(pa.int64())
-    theirs, ours = ("integers", f"text such as {_first_odd(values)!r}") if is_text else ("strings", "integers")
+    theirs, ours = "strings", "integers"
+    if is_text:
+        odd = values.filter(pa.compute.invert(pa.compute.match_substring_regex(values, CANONICAL_INTEGER)))
+        theirs, ours = "integers", f"text such as {(odd if len(odd) else values)[0].as_py()!r}"
     raise FileFormatError(
         f"ids must be of one kind in all files: those of `{like.name}` are {theirs}, but the column {column} of "
         f"`{table.name}` ({table.path}) holds {ours}. Write the ids alike in both files, or pass --ids string to read "
         f"all of them as text."
     )
-
-
-def _first_odd(values: Any) -> str:
-    """Return the first text that is not an integer."""
-    pa = arrow()
-    odd = values.filter(pa.compute.invert(pa.compute.match_substring_regex(values, CANONICAL_INTEGER)))
-    return str((odd if len(odd) else values)[0].as_py())
 
 
 def joined_ids(table: TableFile, parts: list[Any]) -> NodeIds:

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.checks.compressed import WeightsAre, check_lengths
+from napsets.checks.compressed import check_lengths
 from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files.formats import TableFile, open_table
 from napsets.files.ids import IdLookup, NodeIds, all_ids, id_column, one_width
-from napsets.files.labels import NodeTruth, read_labels, read_nodes, read_target_truth
+from napsets.files.labels import NodeTruth, read_labels, read_nodes, read_targets
 from napsets.files.outputs import NodeOutputs, number_column, read_numbers, read_probabilities
 from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
@@ -27,44 +27,19 @@ Stage = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Arrays on the places 0..n−1, and the ids and names that lead back to the files.
+    """Arrays on the places 0..n−1, and the ids and names that lead back to the files."""
 
-    Attributes
-    ----------
-    ids : NodeIds
-        The id of each node, in the order of the file of the model's outputs.
-    graph : Graph
-        The graph.
-    outputs : numpy.ndarray or None
-        What the model says, one row per node: probabilities, or numbers.
-    truth : numpy.ndarray
-        A class index for each node, −1 where unknown; or a number, NaN where unknown.
-    nodes : numpy.ndarray
-        What to predict: the nodes of a file, otherwise those whose truth is unknown.
-    class_names : list of str or None
-        The classes, where there are some.
-    score : Score or None
-        The score whose columns the file of outputs has; None where any score will do.
-    notes : list of str
-        What the user should know of how the files were read.
-    prediction : type
-        What is to be predicted: `PredictionSets` or `PredictionIntervals`.
-    integer_labels : bool
-        Whether labels are integers in the files, as they then are in those that are written.
-    training : numpy.ndarray
-        The nodes that the model was trained on, where a file names them.
-    """
-
-    ids: NodeIds
+    ids: NodeIds  #: the id of each node, in the order of the file of the model's outputs
     graph: Graph
-    outputs: Any
-    truth: npt.NDArray[Any]
-    nodes: IntArray
-    class_names: list[str] | None = None
-    score: Any = None
-    notes: list[str] = field(default_factory=list)
-    prediction: type[Prediction] = PredictionSets
-    integer_labels: bool = False
+    outputs: Any  #: what the model says, one row per node: probabilities, or numbers; or None
+    truth: npt.NDArray[Any]  #: a class index for each node, −1 where unknown; or a number, NaN where unknown
+    nodes: IntArray  #: what to predict: the nodes of a file, otherwise those whose truth is unknown
+    class_names: list[str] | None = None  #: the classes, where there are some
+    score: Any = None  #: the score whose columns the file of outputs has; None where any score will do
+    notes: list[str] = field(default_factory=list)  #: what the user should know of how the files were read
+    prediction: type[Prediction] = PredictionSets  #: what is to be predicted: sets or intervals
+    integer_labels: bool = False  #: whether labels are integers in the files, as they then are in those written
+    #: The nodes that the model was trained on, where a file names them.
     training: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
@@ -212,7 +187,7 @@ _OUTPUTS: dict[type[Prediction], Callable[[PathLike, Reading], NodeOutputs]] = {
 }
 _TRUTH: dict[type[Prediction], Callable[..., NodeTruth]] = {
     PredictionSets: read_labels,
-    PredictionIntervals: read_target_truth,
+    PredictionIntervals: lambda path, nodes, _, reading, **more: NodeTruth(read_targets(path, nodes, reading, **more)),
 }
 
 
@@ -237,7 +212,13 @@ def read_edges(
     if not ends.size and notes is not None:
         notes.append(f"{table.path} has no rows: no node has a neighbour")
     # Checked before edges are left out, so that a message names the row that the file has.
-    lengths = None if meaning is None else _lengths(table, weights, meaning)
+    lengths = None
+    if meaning is not None:
+        try:
+            lengths = check_lengths("weight", weights, weights.size, weights_are=meaning)
+        except InvalidInputError as error:
+            message = f"`edges` must have {meaning} in its column weight; in {table.path}, {error}"
+            raise FileFormatError(message) from error
     if lookup.unknown:
         known = (ends >= 0).all(axis=0)
         ends, lengths = ends[:, known], None if lengths is None else lengths[known]
@@ -269,10 +250,3 @@ def _read_edge_rows(table: TableFile, lookup: IdLookup, *, weighted: bool) -> tu
             weights.append(number_column(table, batch.column("weight"), "weight", filled).astype(np.float64))
         filled += batch.num_rows
     return np.concatenate(ends, axis=1), np.concatenate(weights)
-
-
-def _lengths(table: TableFile, weights: FloatArray, meaning: WeightsAre) -> FloatArray:
-    try:
-        return check_lengths("weight", weights, weights.size, weights_are=meaning)
-    except InvalidInputError as error:
-        raise FileFormatError(f"`edges` must have {meaning} in its column weight; in {table.path}, {error}") from error

@@ -132,13 +132,6 @@ def _numbers_or_nan(table: TableFile, values: Any) -> FloatArray:
     return array
 
 
-def read_target_truth(
-    path: PathLike, nodes: NodeIds, class_names: object, reading: Reading = PLAIN, *, notes: list[str] | None = None
-) -> NodeTruth:
-    """Read numbers as `read_labels` reads labels; there are no classes."""
-    return NodeTruth(read_targets(path, nodes, reading, notes=notes))
-
-
 def read_nodes(path: PathLike, nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None) -> IntArray:
     """Read a table with the column ``node`` into places among `nodes`, in the order of the file."""
     places, _ = read_node_rows(open_table("nodes", path, reading), nodes, notes=notes)
@@ -220,10 +213,8 @@ class ClassNames:
 
     def strangers(self, texts: Sequence[str], labels_are: LabelsAre) -> list[str]:
         """Return the texts that are no class, by name or by number as far as labels may be those."""
-        return [text for text in texts if all(find(text) < 0 for find in self._finders(labels_are))]
-
-    def _finders(self, labels_are: LabelsAre) -> Sequence[Callable[[str], int]]:
-        return {"names": [self.named], "indices": [self.numbered]}.get(labels_are, [self.named, self.numbered])
+        finders = {"names": [self.named], "indices": [self.numbered]}.get(labels_are, [self.named, self.numbered])
+        return [text for text in texts if all(find(text) < 0 for find in finders)]
 
     def is_missing(self, text: str) -> bool:
         """Whether a text stands for no label: nothing, or −1 where no class is called so."""
@@ -250,33 +241,22 @@ def class_indices(
     classes = ClassNames(_distinct_classes(table, distinct) if class_names is None else class_names)
     known = [text for text in distinct if not classes.is_missing(text)]
     if skip_unknown:
-        known = _without_strangers(table, known, classes, labels_are, notes)
+        strangers = classes.strangers(known, labels_are)
+        if strangers and notes is not None:
+            notes.append(f"left out: rows of {table.path} with labels that are not classes: {listed(strangers)}")
+        if labels_are == "auto" and any(classes.named(text) >= 0 for text in known):
+            strangers = classes.strangers(known, "names")  # numbers among names are not a class here
+        known = [text for text in known if text not in set(strangers)]
     find, kept = _rule(table, known, classes, labels_are, notes), set(known)
     codes = np.array([find(text) if text in kept else -1 for text in distinct] + [-1], dtype=np.int64)
     place = encoded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
     return codes[place], classes.names
 
 
-def _without_strangers(
-    table: TableFile, known: Sequence[str], classes: ClassNames, labels_are: LabelsAre, notes: list[str] | None
-) -> list[str]:
-    """Return the labels that are classes, by name or by number as far as that may be; say which others there are."""
-    strangers = classes.strangers(known, labels_are)
-    if strangers and notes is not None:
-        notes.append(f"left out: rows of {table.path} with labels that are not classes: {listed(strangers)}")
-    if labels_are == "auto" and any(classes.named(text) >= 0 for text in known):
-        strangers = classes.strangers(known, "names")  # numbers among names are not a class here
-    return [text for text in known if text not in set(strangers)]
-
-
 def sorted_names(names: Sequence[str]) -> list[str]:
     """Sort class names, numbers by value."""
-    return sorted(names, key=lambda name: (not name.isdecimal(), *_by_value(name)))
-
-
-def _by_value(name: str) -> tuple[int, str, str]:
-    digits = name.lstrip("0") if name.isdecimal() else ""
-    return len(digits), digits, name
+    digits = {name: name.lstrip("0") if name.isdecimal() else "" for name in names}
+    return sorted(names, key=lambda name: (not name.isdecimal(), len(digits[name]), digits[name], name))
 
 
 def _distinct_classes(table: TableFile, distinct: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ROW_SUM_TOLERANCE, BoolArray, FloatArray, sealed
+from napsets.checks.arguments import ROW_SUM_TOLERANCE, BoolArray, sealed
 from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files import paths
 from napsets.files.formats import BATCH_ROWS, TableFile, number_advice, open_table
@@ -302,19 +302,14 @@ def read_numbers(path: str | os.PathLike[str], reading: Reading = PLAIN) -> Node
         values = score.check(rows)
     except InvalidInputError as error:
         raise FileFormatError(f"`probabilities` cannot be used: {table.path}: {error}") from error
-    notes = _crossed(table, values) if isinstance(score, CQR) else []
+    notes = []
+    crossed = int((values[:, 0] > values[:, 1]).sum()) if isinstance(score, CQR) else 0
+    if 2 * crossed > len(values):  # that a few quantiles cross is what models do, and what CQR expects
+        notes.append(
+            f"lower is above upper in {crossed:,} of the {len(values):,} rows of `probabilities` ({table.path}): are "
+            f"the two columns swapped? Each pair is put in order"
+        )
     return NodeOutputs(joined_ids(table, parts), values, None, score, notes)
-
-
-def _crossed(table: TableFile, values: FloatArray) -> list[str]:
-    """Say that two quantiles look swapped; that a few cross is what models do, and what CQR expects."""
-    crossed = int((values[:, 0] > values[:, 1]).sum())
-    if 2 * crossed <= len(values):
-        return []
-    return [
-        f"lower is above upper in {crossed:,} of the {len(values):,} rows of `probabilities` ({table.path}): are the "
-        f"two columns swapped? Each pair is put in order"
-    ]
 
 
 def feature_columns(table: TableFile) -> list[str]:

@@ -120,12 +120,6 @@ def replacing(path: AnyPath) -> Iterator[Path]:
     """Yield a path to write to, next to `path` and with its suffix; rename it to `path` on success.
 
     A link stays a link: what it leads to is replaced. What killed runs have left in the folder is removed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, replacing(f"{folder}/a.txt") as draft:
-    ...     _ = draft.write_text("whole")
     """
     named = check_path("path", path)
     target = check_apart(named)

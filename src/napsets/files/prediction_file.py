@@ -27,26 +27,14 @@ from napsets.predictions import Prediction, PredictionSets
 
 @dataclass(frozen=True, eq=False)
 class PredictionFile:
-    """A file of sets or of intervals in memory.
+    """A file of sets or of intervals in memory."""
 
-    Attributes
-    ----------
-    ids : NodeIds
-        The ids of the nodes, in the order of the file.
-    prediction : Prediction
-        What it has for them, on the places 0..n−1; `sets` is another name for it.
-    metadata : dict
-        Version and settings; empty where the file has none.
-    complete : bool
-        Whether the file says what all classes are; otherwise they are those that some set has, or that are predicted.
-    predictions, probabilities : numpy.ndarray or None
-        The best guess for each node, a class index or a number, and its probability; None where the file does not say.
-    """
-
-    ids: NodeIds
-    prediction: Any
-    metadata: dict[str, Any]
+    ids: NodeIds  #: the ids of the nodes, in the order of the file
+    prediction: Any  #: what it has for them, on the places 0..n−1
+    metadata: dict[str, Any]  #: version and settings; empty where the file has none
+    #: Whether the file says what all classes are; otherwise they are those that some set has, or that are predicted.
     complete: bool
+    #: The best guess for each node, a class index or a number, and its probability; None where the file does not say.
     predictions: npt.NDArray[Any] | None = None
     probabilities: FloatArray | None = None
 

@@ -205,14 +205,10 @@ def writing_rows(
                 if kind == "jsonl":
                     yield RowWriter(schema, partial(_write_json_lines, stream))
                 else:
-                    with _csv_writer(stream, schema, reading.separator_of(target)) as csv:
+                    options = arrow().csv.WriteOptions(delimiter=reading.separator_of(target))
+                    flat_schema = _flat(schema.empty_table()).schema
+                    with arrow().csv.CSVWriter(stream, flat_schema, write_options=options) as csv:
                         yield RowWriter(schema, lambda table: csv.write_table(_flat(table)))
-
-
-def _csv_writer(stream: Any, schema: Any, separator: str) -> Any:
-    csv = arrow().csv
-    options = csv.WriteOptions(delimiter=separator)
-    return csv.CSVWriter(stream, _flat(schema.empty_table()).schema, write_options=options)
 
 
 def _flat(table: Any) -> Any:
