@@ -186,8 +186,8 @@ class GraphJob:
     arrays: Arrays
     method: Any
     alpha: float
-    batch_size: int | None = None
-    progress: Progress | None = None
+    batch_size: int | None
+    progress: Progress
 
     def run(self) -> Result:
         """Do all of it; when this returns the sets are written, or a plan where Spark carries the arrays."""
@@ -213,8 +213,7 @@ class GraphJob:
         store = self.arrays.store
         facts = store.done("sets")
         if facts is not None:
-            if self.progress is not None:
-                self.progress(facts["shares"], facts["shares"])
+            self.progress(facts["shares"], facts["shares"])
             return facts
         _remove(store.path, "state-*.npy")  # of a run that was lost
         kernels = self._kernels()
@@ -231,7 +230,7 @@ class GraphJob:
     def _predict_all(self, task: PredictionTask, state: bytes, count: int) -> None:
         left = [share for share in range(count) if not os.path.exists(share_path(task, share))]
         done = count - len(left)
-        if done and self.progress is not None:
+        if done:
             self.progress(done, count)
         sent = state if self._here else self.arrays.spark.sparkContext.broadcast(state)
         work = partial(predict_share, task=task, state=sent)
@@ -242,8 +241,7 @@ class GraphJob:
             self.arrays.each(work, some, here=self._here)
             done += len(some)
             width = _SHARES_PER_CORE * self.arrays.cores
-            if self.progress is not None:
-                self.progress(done, count)
+            self.progress(done, count)
         _unpacked.cache_clear()
 
     @property

@@ -76,7 +76,7 @@ class Checkpoints:
         return tuple(json.loads(text))
 
     def in_batches(
-        self, targets: DataFrame, work: Work, batches: int, name: str, progress: Progress | None = None
+        self, targets: DataFrame, work: Work, batches: int, name: str, progress: Progress | None
     ) -> DataFrame:
         """Do some work on the targets batch by batch; return all that was written, as one table."""
         if self.path is None:

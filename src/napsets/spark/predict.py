@@ -245,7 +245,8 @@ def predict(spark: SparkSession, inputs: dict[str, DataFrame | None], method: Me
         path = f"{folder}/napsets-{fingerprint_of(contents, settings)}"
     arrays = Arrays(spark, tables, Folder(path), route, options.directed, options.labels_are, ordered=ordered)
     with nullcontext() if route.temporary else claimed(spark, path, _ALREADY.format(path)):
-        result = GraphJob(arrays, method, options.alpha, size, options.progress).run()
+        progress = options.progress or (lambda done, total: None)
+        result = GraphJob(arrays, method, options.alpha, size, progress).run()
     return replace(result, tables=tables)
 
 

@@ -93,6 +93,7 @@ def as_tables(
     array, class_names = _one_array(probabilities, class_names)
     rows = probabilities.select(_id("probabilities", "node", id_type), array.alias("probabilities"), *order)
     known = _known_labels(labels, id_type, class_names)
+    text = labels_typed and isinstance(labels.schema["label"].dataType, st.StringType)
     if nodes is None:
         chosen = rows.select("node").join(known.select("node"), "node", "left_anti")
     else:
@@ -105,7 +106,7 @@ def as_tables(
         class_names=class_names,
         id_type=id_type,
         may_be_labelled=nodes is not None,
-        integer_labels=_integer_labels(labels, class_names, typed=labels_typed),
+        integer_labels=not text and all(re.fullmatch(CANONICAL_INTEGER, name) for name in class_names),
     )
 
 
@@ -156,7 +157,10 @@ def _one_array(probabilities: DataFrame, class_names: Sequence[str] | None) -> t
     # As NumPy would: float32 stays float32 where every column is, anything else becomes float64.
     kind = "float" if all(isinstance(field.dataType, st.FloatType) for field in columns) else "double"
     array = sf.array(*(named(field.name).cast(kind) for field in columns))
-    return array, _names(class_names, [field.name for field in columns])
+    names = [field.name for field in columns] if class_names is None else class_names
+    if len(names) != len(columns):
+        raise InvalidInputError(f"`class_names` must have one name per class, {len(columns)}; got {len(names)}")
+    return array, tuple(str(name) for name in names)
 
 
 def _list_column(probabilities: DataFrame, class_names: Sequence[str] | None) -> tuple[Column, tuple[str, ...]]:
@@ -170,12 +174,6 @@ def _list_column(probabilities: DataFrame, class_names: Sequence[str] | None) ->
         class_names = [str(y) for y in range(first[0][0])] if first else []
     element = "float" if isinstance(kind.elementType, st.FloatType) else "double"
     return sf.col(_LIST_COLUMN).cast(f"array<{element}>"), tuple(class_names)
-
-
-def _names(class_names: Sequence[str] | None, columns: Sequence[str]) -> tuple[str, ...]:
-    if class_names is not None and len(class_names) != len(columns):
-        raise InvalidInputError(f"`class_names` must have one name per class, {len(columns)}; got {len(class_names)}")
-    return tuple(str(name) for name in (columns if class_names is None else class_names))
 
 
 def _known_labels(labels: DataFrame, id_type: str, class_names: Sequence[str]) -> DataFrame:
@@ -198,12 +196,6 @@ def _known_labels(labels: DataFrame, id_type: str, class_names: Sequence[str]) -
     )
     none = [text for text in ("", "-1") if text not in class_names]
     return rows.where(sf.col("label").isNotNull() & ~sf.col("label").isin("", *none))
-
-
-def _integer_labels(labels: DataFrame, class_names: Sequence[str], *, typed: bool) -> bool:
-    """Whether every class is called by an integer, and the labels are numbers; or text, where that says nothing."""
-    text = isinstance(labels.schema["label"].dataType, st.StringType)
-    return not (text and typed) and all(re.fullmatch(CANONICAL_INTEGER, name) for name in class_names)
 
 
 def _one_row_per_node(name: str, rows: DataFrame) -> DataFrame:
