@@ -95,7 +95,7 @@ class DriftStudy(Study):
             "alpha": rows[0]["alpha"],
             "strategies": "\n".join(f"- `{name}`: {words}." for name, words in STRATEGIES.items()),
             "findings": "\n".join(f"- {sentence}" for sentence in findings(rows)),
-            **{table.name.removeprefix("drift-"): table.markdown() for table in self.tables(rows)},
+            **{table.name.removeprefix("drift-"): table for table in self.tables(rows)},
         }
 
     def figures(self, rows: Sequence[Row]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class LeaderboardStudy(DrawStudy):
             return {}
         pictures = {share: f"![{_CAPTION.format(percent(share, 0))}]" for share in by_share}
         pictures = {share: f"{text}(figures/{_name('front', share)}.svg)" for share, text in pictures.items()}
-        tables = {table.name: table.markdown() for table in self.tables(rows)}
+        tables = {table.name: table for table in self.tables(rows)}
         kinds = {
             "All graphs together": ("overall",),
             "Graph by graph": ("size", "gap", "coverage"),
@@ -89,7 +89,7 @@ class LeaderboardStudy(DrawStudy):
                     for share in by_share
                 ),
             ],
-            "graphs": _graph_table(rows).markdown(),
+            "graphs": _graph_table(rows),
         }
 
 

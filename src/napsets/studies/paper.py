@@ -232,7 +232,7 @@ class PaperStudy(Study):
 
     def parts(self, rows: PaperRows) -> dict[str, Any]:
         """Return tables, figures and sentences about all targets."""
-        tables = {table.name: table.markdown() for part in _TARGETS.values() for table in part.tables(rows)}
+        tables = {table.name: table for part in _TARGETS.values() for table in part.tables(rows)}
         pictures = {
             name: [f"![{figure}](figures/{figure}.svg)" for figure in part.figures(rows)]
             for name, part in _TARGETS.items()
@@ -259,14 +259,13 @@ class PaperStudy(Study):
         )
 
 
-def _inference_parts(rows: PaperRows, inference: str) -> list[str]:
+def _inference_parts(rows: PaperRows, inference: str) -> list[str | Table]:
     """Return which claims hold with an inference that the tables do not show."""
     ours, scope = rows.others[inference], rows.scope
     if not ours:
         return []
-    tables = [accuracy(ours, scope), claims_table(ours, scope)]
     heading = [f"### With {inference} inference", _INFERENCES, paragraph(ours, scope)]
-    return heading + [table.markdown() for table in tables]
+    return [*heading, accuracy(ours, scope), claims_table(ours, scope)]
 
 
 def _settings(rows: list[Row], scope: Scope) -> str:

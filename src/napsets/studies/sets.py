@@ -113,17 +113,13 @@ class SetsStudy(DrawStudy):
             "graphs": len(distinct(standings, "dataset")),
             "models": len(distinct(standings, "model")),
             "repetitions": f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}",
-            "goals": _markdown(_goal_table(standings)),
-            "everywhere": _markdown(everywhere),
-            "by_model": fold("The same for each model", *_markdown(by_model)) if by_model else "",
+            "goals": _goal_table(standings),
+            "everywhere": everywhere,
+            "by_model": fold("The same for each model", *by_model) if by_model else "",
             "tests": [_LAW, "\n".join(tested)] if tested else "",
-            "choices": _markdown(_choice_table(rows)),
-            "by_graph": _markdown(_graph_tables(rows, standings)),
+            "choices": _choice_table(rows),
+            "by_graph": _graph_tables(rows, standings),
         }
-
-
-def _markdown(tables: Iterable[Table]) -> list[str]:
-    return [table.markdown() for table in tables]
 
 
 def _in_order(names: Iterable[str], order: Sequence[str]) -> list[str]:

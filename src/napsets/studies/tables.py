@@ -117,6 +117,8 @@ class Table:
         body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         return "\n\n".join([f"**{self.title}**", body, *self.notes]) + "\n"
 
+    __str__ = markdown  # in a page
+
     def csv(self) -> str:
         """Return the table as comma-separated values: numbers in full, a spread in two columns."""
         wide = [any(isinstance(row[i], Spread) for row in self.rows) for i in range(len(self.columns))]
@@ -224,15 +226,15 @@ def page_form(name: str) -> str:
 
 
 def fill_page(name: str, **parts: object) -> str:
-    """Return a page with its parts, some of which are several paragraphs; sections without a text are left out."""
-    whole = {part: "\n\n".join(text) if isinstance(text, list) else text for part, text in parts.items()}
+    """Return a page with its parts, which are text, tables or lists of them; sections without a text are left out."""
+    whole = {part: "\n\n".join(map(str, text)) if isinstance(text, list) else text for part, text in parts.items()}
     text = re.sub(r"\n{3,}", "\n\n", page_form(name).format(**whole))
     return re.sub(r"^## .*\n\n(?=## )", "", text.strip() + "\n", flags=re.MULTILINE)
 
 
-def fold(summary: str, *parts: str) -> str:
+def fold(summary: str, *parts: str | Table) -> str:
     """Return parts of a page behind a summary that opens at a click, on GitHub and in the documentation."""
-    return "\n\n".join([f'<details markdown="1">\n<summary>{summary}</summary>', *parts, "</details>"])
+    return "\n\n".join([f'<details markdown="1">\n<summary>{summary}</summary>', *map(str, parts), "</details>"])
 
 
 def mean(values: Iterable[float]) -> float:
