@@ -88,7 +88,7 @@ class _SomeNodes(CalibrationData):
         probabilities[rows] = self.counts.probabilities(learned, fixed, near, far)
         return Labelled(nodes, self.truth[nodes]), learned, probabilities
 
-    def scored(self, score: Any, level: Level, seed: int, *, on_request: bool = False) -> Scored:
+    def scored(self, score: Any, level: Level, seed: int) -> Scored:
         """Return the nodes scored; by an informed score, the reference and the nodes that sizes are measured on."""
         if counted_score(score) is None:
             return super().scored(score, level, seed)

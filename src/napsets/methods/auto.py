@@ -88,18 +88,8 @@ class AutoMethod(Calibrates[Calibrated]):
 
     Parameters
     ----------
-    alpha : float
-        The error rate that the choice is made for; `predict` takes any other.
-    prefer : {"even", "small"}
-        Sets that are small *and* evenly reliable (APS), or as small as they can be (THR).
-    seed, allow_empty
-        As in `Method`.
-    max_hops : int
-        How far localisers may look, from 0 to 4.
-    score : Score or str, optional
-        For regression, the score of the intervals: "cqr", "absolute" or "normalised".
-    by : Groups, str or array, optional
-        The groups of a `Method`. The choice is made for all nodes together; then each group has a level of its own.
+    alpha, prefer, seed, allow_empty, max_hops, by, score
+        As in `napsets.Auto`, which keeps the calibration; `predict` takes any other alpha.
     """
 
     alpha: float = 0.1
@@ -210,7 +200,9 @@ class AutoMethod(Calibrates[Calibrated]):
     ) -> tuple[Scored, list[Candidate]]:
         """Return the nodes scored by the chosen score, and the candidates with their results."""
         informed = self._informed(data, share, followed=followed)
-        evident = data.scored(informed, Full(share), self.seed)
+        # Held-out targets are evidence only for those who choose that: intervals became no narrower by it.
+        level = Full(share) if getattr(informed, "uses_held_out_labels", False) else Exact(share)
+        evident = data.scored(informed, level, self.seed)
         tried = [
             ("the model alone", data.scored(plain, Exact(share), self.seed)),
             ("neighbours' labels as evidence", evident),

@@ -31,7 +31,7 @@ from napsets.edges import compress, node_names
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, as_graph
 from napsets.kernels.threads import Progress, stages
-from napsets.levels import Exact, Full, Level
+from napsets.levels import Full, Level
 from napsets.localisers import Reference
 from napsets.predictions import Prediction, PredictionSets
 from napsets.randomness import node_uniforms, split_order
@@ -188,15 +188,10 @@ class CalibrationData(Sealed):
         """Return a report for each step of a calibration; together they count from 0 to the labelled nodes."""
         return stages(self.progress, sizes, self.calibration.size)
 
-    def scored(self, score: Any, level: Level, seed: int, *, on_request: bool = False) -> Scored:
-        """Return the nodes scored, with as many reference nodes as the level needs; kept for the next call.
-
-        With `on_request`, a full level also uses held-out labels as evidence for scores that do so only on request.
-        """
+    def scored(self, score: Any, level: Level, seed: int) -> Scored:
+        """Return the nodes scored, with as many reference nodes as the level needs; kept for the next call."""
         size = level.reference_size(self.calibration.size)
-        every = _uses_held_out(score, level, on_request=on_request)
-        level = level if every or not isinstance(level, Full) else Exact(level.share)
-        key = (score, size, every, seed)
+        key = (score, size, _uses_held_out(score, level), seed)
         try:
             return self._scored[key]
         except (KeyError, TypeError):  # a score of the user's own need not be hashable
@@ -278,11 +273,9 @@ def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, truth: npt.NDArra
         ) from error
 
 
-def _uses_held_out(score: Any, level: Level | None, *, on_request: bool = True) -> bool:
+def _uses_held_out(score: Any, level: Level | None) -> bool:
     """Return whether the held-out labels are evidence too: at a full level, for a score that can use them."""
-    return isinstance(level, Full) and (
-        can_use_held_out(score) if on_request else bool(getattr(score, "uses_held_out_labels", False))
-    )
+    return isinstance(level, Full) and can_use_held_out(score)
 
 
 # -- nodes that were not there at calibration --------------------------------------------------------------------------

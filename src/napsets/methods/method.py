@@ -157,7 +157,7 @@ class Method(Calibrates[Calibrated]):
     def fit(self, data: CalibrationData) -> Calibrated:
         """Score the labelled nodes and set the level, with arguments that were checked."""
         scoring, ranking = data.steps(1, 1)
-        scored = data.scored(self.score, self.level, self.seed, on_request=True)
+        scored = data.scored(self.score, self.level, self.seed)
         if scoring is not None:
             scoring(1, 1)
         return self.on(scored, ranking)

@@ -40,7 +40,10 @@ def p_values(calibrated: Any, nodes: IntArray, *, smoothed: bool = False) -> Flo
     for start in range(0, nodes.size, step):
         rows = nodes[start : start + step]
         above, equal, count = compared(calibrated, rows)
-        u = _uniforms(calibrated, rows)[:, None] if smoothed else 1.0
+        u: Any = 1.0
+        if smoothed:
+            ids = rows if calibrated.scored.ids is None else calibrated.scored.ids[rows]
+            u = node_uniforms(ids, (calibrated.method.seed + _SALT) % 2**64)[:, None]
         values[start : start + step] = (above + u * (1.0 + equal)) / (1.0 + count)
     return values
 
@@ -54,13 +57,6 @@ def _check(calibrated: Any) -> None:
             f"`p_values` must be asked of a method that compares exchangeable nodes: one threshold for all, or an "
             f"exact or full level; {name} at a nominal level weighs nodes by where they are"
         )
-
-
-def _uniforms(calibrated: Any, nodes: IntArray) -> FloatArray:
-    ids = calibrated.scored.ids
-    seed = (calibrated.method.seed + _SALT) % 2**64
-    every = np.arange(calibrated.num_nodes) if ids is None else ids
-    return node_uniforms(every[nodes], seed)
 
 
 def compared(calibrated: Any, nodes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:

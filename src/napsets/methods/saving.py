@@ -246,7 +246,12 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
             f"`calibration` must hold {wanted} of {nodes.size + held_out.size} labelled nodes at the level of the "
             f"file; it holds {nodes.size}"
         )
-    names, by_label = _names(header, arrays, bound), getattr(method.localiser, "by_label", False)
+    names: dict[str, Any] = {"class_names": check_class_names(header.get("class_names"), bound.num_labels)}
+    if "ids" in arrays:
+        names["ids"] = as_column("ids", arrays["ids"])
+        if names["ids"].shape != (size,) or names["ids"].dtype.kind not in "Uiu":
+            raise InvalidInputError(f"`ids` must have one name per node, {size}; got shape {names['ids'].shape}")
+    by_label = getattr(method.localiser, "by_label", False)
     if method.groups is not None or by_label:
         taught = isinstance(method.level, Full)  # by scores that use no held-out labels
         names["labels"] = _labels("labels", arrays, method.score, bound, nodes, None if taught else scores)
@@ -288,19 +293,6 @@ def _choice(header: dict[str, Any], calibrated: Calibrated) -> Choice | None:
         return Choice.from_description(description, calibrated.method, exponents)
     except TypeError as error:
         raise InvalidInputError(f"`choice` must be what napsets writes; {error}") from error
-
-
-def _names(header: dict[str, Any], arrays: dict[str, Any], bound: BoundScore) -> dict[str, Any]:
-    """Return what nodes and classes are called, where the file says it."""
-    names: dict[str, Any] = {}
-    if "ids" in arrays:
-        names["ids"] = as_column("ids", arrays["ids"])
-        if names["ids"].shape != (bound.num_nodes,) or names["ids"].dtype.kind not in "Uiu":
-            raise InvalidInputError(
-                f"`ids` must have one name per node, {bound.num_nodes}; got shape {names['ids'].shape}"
-            )
-    names["class_names"] = check_class_names(header.get("class_names"), bound.num_labels)
-    return names
 
 
 def _labels(
