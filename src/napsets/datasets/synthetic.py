@@ -27,10 +27,8 @@ def sbm_graph(
     blocks : numpy.ndarray
         The block of each node; blocks are consecutive runs of `block_size` nodes.
     """
-    size, blocks = (
-        check_count("block_size", block_size, minimum=1, maximum=2**31 - 1),
-        check_count("num_blocks", num_blocks, minimum=1, maximum=10_000),
-    )
+    size = check_count("block_size", block_size, minimum=1, maximum=2**31 - 1)
+    blocks = check_count("num_blocks", num_blocks, minimum=1, maximum=10_000)
     p_in, p_out = check_share("p_in", p_in), check_share("p_out", p_out)
     rng = np.random.default_rng(check_seed(seed))
     sources, targets = [], []
@@ -81,9 +79,7 @@ def sbm(
     rng = np.random.default_rng([check_seed(seed), 1])
     num_classes = check_count("num_classes", num_classes, minimum=1, maximum=2**31 - 1)
     labels = rng.integers(0, num_classes, graph.num_nodes)
-    features = _features(
-        labels, num_classes, check_count("num_features", num_features, maximum=_MOST_FEATURES), 1.0, rng, scales[blocks]
-    )
+    features = _features(labels, num_classes, num_features, 1.0, rng, scales[blocks])
     settings = {"block_size": block_size, "p_in": p_in, "p_out": p_out, "noise": list(noise), "seed": seed}
     split = random_split(graph.num_nodes, sizes, seed)
     return NodeDataset(graph, features, labels, *split, name="sbm", blocks=blocks, settings=settings)
@@ -170,13 +166,7 @@ def dcsbm(
     """
     graph, blocks = dcsbm_graph(num_nodes, mean_degree, num_classes, homophily=homophily, exponent=exponent, seed=seed)
     rng = np.random.default_rng([seed, 1])
-    features = _features(
-        blocks,
-        num_classes,
-        check_count("num_features", num_features, maximum=_MOST_FEATURES),
-        check_finite("signal", signal),
-        rng,
-    )
+    features = _features(blocks, num_classes, num_features, check_finite("signal", signal), rng)
     settings = {
         "num_nodes": num_nodes,
         "mean_degree": mean_degree,
@@ -198,6 +188,7 @@ def _features(
     scale: npt.NDArray[np.float64] | None = None,
 ) -> npt.NDArray[np.float32]:
     """Class centres plus noise, made a slice of rows at a time so that only the result takes room."""
+    num_features = check_count("num_features", num_features, maximum=_MOST_FEATURES)
     centres = (signal * rng.standard_normal((num_classes, num_features))).astype(np.float32)
     features = np.empty((labels.size, num_features), dtype=np.float32)
     for start in range(0, labels.size, 65_536):

@@ -71,23 +71,19 @@ def read_rows(table: TableFile, columns: Sequence[str], ids_of: Callable[[Any], 
     filled = 0
     for batch in table.batches(["node", *columns]):
         ids.append(ids_of(batch))
-        width = blocks[0].shape[1] if blocks else None
-        blocks.append(_number_rows(table, batch, columns, filled, width))
+        if list(columns) in ([LIST_COLUMN], [FEATURES]):
+            width = blocks[0].shape[1] if blocks else None
+            blocks.append(list_rows(table, batch.column(columns[0]), columns[0], filled, width))
+        else:
+            narrow = all(arrow().types.is_float32(batch.column(name).type) for name in columns)
+            block = np.empty((batch.num_rows, len(columns)), dtype=np.float32 if narrow else np.float64)
+            for i, name in enumerate(columns):
+                block[:, i] = number_column(table, batch.column(name), name, filled)
+            blocks.append(block)
         filled += batch.num_rows
     if not blocks:
         raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
     return ids, np.concatenate(blocks)
-
-
-def _number_rows(table: TableFile, batch: Any, columns: Sequence[str], first: int, width: int | None) -> Block:
-    """Return a batch's rows of numbers; `first` is the row of the file that the batch begins with."""
-    if list(columns) in ([LIST_COLUMN], [FEATURES]):
-        return list_rows(table, batch.column(columns[0]), columns[0], first, width)
-    narrow = all(arrow().types.is_float32(batch.column(name).type) for name in columns)
-    block = np.empty((batch.num_rows, len(columns)), dtype=np.float32 if narrow else np.float64)
-    for i, name in enumerate(columns):
-        block[:, i] = number_column(table, batch.column(name), name, first)
-    return block
 
 
 def list_rows(table: TableFile, lists: Any, column: str, first: int, width: int | None = None) -> Block:
