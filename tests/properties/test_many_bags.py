@@ -7,6 +7,8 @@ gives, its score, is the library's.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,6 @@ from napsets.levels import Full, rank_place
 from napsets.localisers import Everyone
 from napsets.methods import Method
 from napsets.methods.data import CalibrationData
-from napsets.methods.full import FullLevel
 from napsets.scores import APS, THR, ByLabel, Informed, Labelled, Sharpened
 from napsets.scores.evidence import label_shares, label_weights, normalised
 from napsets.scores.exponents import Exponents, Learned, alike_table
@@ -91,7 +92,7 @@ def check_case(rng, patch):
     patch.setattr("napsets.methods.moves._WINDOW", int(rng.integers(3)))
     adjacency, data, calibrated, judges = random_case(rng)
     bags = scores_in_all_bags(adjacency, data, calibrated, judges, crowd)
-    full = FullLevel(calibrated.scored, evidence_of(calibrated.score), judges)
+    full = replace(calibrated, judges=judges).full
     nodes, labels = np.arange(bags.shape[0]), np.arange(bags.shape[1])
     alpha, members = float(rng.choice([0.15, 0.3, 0.5, 0.7])), calibrated.scored.level_nodes[judges]
     scores = calibrated.score.matrix(nodes)
