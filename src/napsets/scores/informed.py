@@ -167,8 +167,7 @@ class AddedCounts(NamedTuple):
 
     def part(self, which: slice) -> AddedCounts:
         """Return some of the entries."""
-        columns: Any = (column[which] for column in self)
-        return AddedCounts(*columns)
+        return self._make(column[which] for column in self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -263,8 +263,7 @@ class BoundIntervals(Sealed):
 
     def interval(self, nodes: IntArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper ends of the nodes' intervals."""
-        low, high = self.score._interval(self.outputs[nodes], thresholds)
-        return low, high
+        return self.score._interval(self.outputs[nodes], thresholds)
 
     def centre(self, nodes: IntArray) -> FloatArray:
         """Return the best guess for each node."""
