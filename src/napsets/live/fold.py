@@ -51,7 +51,9 @@ class Record(GrowingTable):
 
     def add(self, judgement: JudgedLabel) -> None:
         """Enter one judgement."""
-        self.extend(1, **judgement._asdict())
+        self.extend(1)
+        for buffer, value in zip(self.buffers.values(), judgement, strict=True):
+            buffer[self.size - 1] = value
 
     def pass_on(self, history: History) -> History:
         """Pass the labels that a history has not seen yet to it, and return it."""

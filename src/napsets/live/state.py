@@ -49,7 +49,7 @@ class GrowingTable:
                 self.buffers[name][: self.size] = old[: self.size]
         self.size = size
         for name, value in values.items():
-            self[name][before:] = value
+            self.buffers[name][before:size] = value
 
     def hold(self, columns: dict[str, Array]) -> None:
         """Hold other columns, of as many rows as they have."""
