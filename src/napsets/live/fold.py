@@ -176,9 +176,10 @@ class Fold:
         """
         alpha = self.settings.alpha
         if self.steering is None:
-            judged = self.calibration.judge(slots, labels, alpha)
+            mark, judged = Mark(alpha, (), 0), self.calibration.judge(slots, labels, alpha)
             for slot, (member, score) in zip(slots.tolist(), judged, strict=True):
-                yield self._issued.pop(slot, Issued(Mark(alpha, (), 0), member)), score
+                issued = self._issued.pop(slot, None)
+                yield Issued(mark, member) if issued is None else issued, score
             return
         for place, (slot, label) in enumerate(zip(slots.tolist(), labels.tolist(), strict=True)):
             node = slots[place : place + 1]

@@ -167,7 +167,7 @@ class AddedCounts(NamedTuple):
 
     def part(self, which: slice) -> AddedCounts:
         """Return some of the entries."""
-        return self._make(column[which] for column in self)
+        return AddedCounts._make(column[which] for column in self)
 
 
 @dataclass(frozen=True, eq=False)
