@@ -10,7 +10,8 @@ from scipy import stats
 from scipy.sparse.csgraph import shortest_path
 
 import napsets as ns
-from napsets.kernels.endings import ABOVE, AT_LEAST, NOMINAL, needed_mass
+from napsets.kernels.layout import ABOVE, AT_LEAST, NOMINAL
+from napsets.kernels.selection import needed_mass
 from napsets.levels import Exact, Nominal, fewest_ranks, rank_place
 from napsets.localisers import Cut, Everyone, Hops, Reference
 from napsets.methods import CalibrationData, Method

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels import jobs, threads
+from napsets.kernels import search, threads
 from napsets.kernels._jit import is_kept, jit
 from napsets.kernels.layout import lined_zeros, read_only
 from napsets.kernels.threads import Kernels
@@ -172,7 +172,7 @@ def test_few_nodes_a_trifle_and_more_have_the_same_thresholds(hops, directed, mo
     few = thresholds()
     monkeypatch.setattr(Kernels, "pay", lambda *_: True)
     trifle = thresholds()
-    monkeypatch.setattr(jobs, "_SMALL", 0)
+    monkeypatch.setattr(search, "_SMALL", 0)
     for same in zip(few, trifle, thresholds(), strict=True):
         for other in same[1:]:
             assert same_bits(same[0].values, other.values)

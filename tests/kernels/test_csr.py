@@ -59,8 +59,7 @@ def test_offsets_beyond_2_to_the_31_are_followed_when_a_graph_is_cut_and_mirrore
 @pytest.mark.parametrize("kernel", ["dense_search", "sparse_search"])
 def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel):
     from napsets.kernels import shallow
-    from napsets.kernels.endings import Pairs, Selection, seen_by_kernels
-    from napsets.kernels.layout import NO_VECTORS, HubRows
+    from napsets.kernels.layout import NO_VECTORS, HubRows, Pairs, Selection, seen_by_kernels
 
     start = 2**31 + 1
     far_columns[start : start + 4] = [1, 0, 2, 1]  # the path 0-1-2
@@ -74,8 +73,8 @@ def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel
     pairs = seen_by_kernels(Pairs(np.arange(4), np.zeros(3, np.int64), masks))
     scores, rules = np.array([0.1, 0.2, 0.3]), np.zeros(1, np.int8)
     selection = Selection(np.ones((1, 2)), np.array([0.5]), rules, 1e-9, scores, thresholds, counts)
-    selection = seen_by_kernels(selection, "thresholds", "hop_counts")
-    getattr(shallow, kernel)(np.arange(3, dtype=np.int32), rows, *hubs, 2, pairs, selection, None, None)
+    ending = (pairs, seen_by_kernels(selection), None, None)
+    getattr(shallow, kernel)(read_only(np.arange(3, dtype=np.int32)), rows, *hubs, 2, ending, 0, 3)
     assert thresholds.ravel().tolist() == [0.3, 0.3, 0.2]
     assert counts.tolist() == [[1, 1], [2, 0], [1, 1]]
 

@@ -7,7 +7,7 @@ import pytest
 
 import napsets as ns
 from napsets.kernels import layout as module
-from napsets.kernels.layout import hub_rows, least_hub_degree
+from napsets.kernels.layout import Layout, least_hub_degree
 from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
 from oracles import same_bits
 
@@ -19,14 +19,10 @@ def crowd(nodes=700, edges=9000, seed=0):
     return ns.Graph.from_edge_index(ends, nodes)
 
 
-def rows_of(graph):
-    """Starts, what would be the middles of rows, and stops."""
-    return graph.indptr[:-1], (graph.indptr[:-1] + graph.indptr[1:]) // 2, graph.indptr[1:], graph.indices
-
-
 def test_a_vector_has_the_bits_of_a_hubs_neighbours_and_other_rows_stay():
     graph = crowd()
-    ends, last_ends, vectors = hub_rows(least_hub_degree(graph.degrees), *rows_of(graph))
+    layout = Layout(graph, np.arange(300), np.arange(300.0))  # whose numbers are the nodes
+    ends, last_ends, vectors = layout.hub_rows
     hubs = np.flatnonzero(ends < 0)
     assert 5 < hubs.size < graph.num_nodes / 2
     assert hubs.tolist() == np.flatnonzero(graph.degrees >= least_hub_degree(graph.degrees)).tolist()
@@ -34,9 +30,8 @@ def test_a_vector_has_the_bits_of_a_hubs_neighbours_and_other_rows_stay():
     for hub in hubs.tolist():
         assert np.flatnonzero(flags[~ends[hub]]).tolist() == graph.neighbours(hub).tolist()
     others = np.setdiff1d(np.arange(graph.num_nodes), hubs)
-    _, middles, stops, _ = rows_of(graph)
-    assert (ends[others] == stops[others]).all()
-    assert (last_ends[others] == middles[others]).all()
+    assert (ends[others] == layout.stops[others]).all()
+    assert (last_ends[others] == layout.renumber()[1][others]).all()
     assert (last_ends[hubs] == ends[hubs]).all()
 
 

@@ -8,7 +8,7 @@ import pytest
 import napsets as ns
 from napsets.kernels import jobs as module
 from napsets.kernels.jobs import plan
-from napsets.kernels.layout import least_hub_degree
+from napsets.kernels.layout import Layout
 from oracles import STRATEGIES
 
 
@@ -16,11 +16,10 @@ def ring(size):
     return ns.Graph.from_edge_index([np.arange(size), np.roll(np.arange(size), 1)], size)
 
 
-def chosen(graph, hops, sources=None, **options):
+def chosen(graph, hops, sources=None, strategy=None, share=1.0):
     sources = np.arange(graph.num_nodes) if sources is None else sources
-    options = {"deep_fits": True, "strategy": None, "last_share": 1.0} | options
-    options.setdefault("hub_degree", least_hub_degree(graph.degrees))
-    return plan(graph, sources, hops, mask_words=(graph.num_nodes + 511) // 512 * 8, **options)
+    calibration = np.arange(int(share * graph.num_nodes))
+    return plan(Layout(graph, calibration, np.zeros(calibration.size)), sources, hops, strategy)
 
 
 def test_the_strategies_tested_are_all_there_are():
@@ -41,12 +40,13 @@ def test_small_neighbourhoods_of_a_large_graph_are_searched_sparsely():
     assert {batch.strategy for batch in chosen(ring(200_000), 2, np.arange(1000))} == {"sparse"}
 
 
-def test_neighbourhoods_that_fill_the_graph_are_searched_together_where_memory_allows():
+def test_neighbourhoods_that_fill_the_graph_are_searched_together_where_memory_allows(monkeypatch):
     rng = np.random.default_rng(0)
     graph = ns.Graph.from_edge_index(rng.integers(3000, size=(2, 60_000)), 3000)
     assert {batch.strategy for batch in chosen(graph, 4, np.arange(512))} == {"deep"}
-    assert "deep" not in {batch.strategy for batch in chosen(graph, 4, np.arange(512), deep_fits=False)}
     assert "deep" not in {batch.strategy for batch in chosen(graph, 1, np.arange(512))}
+    monkeypatch.setattr(module, "DEEP_BYTES", 1)
+    assert "deep" not in {batch.strategy for batch in chosen(graph, 4, np.arange(512))}
 
 
 def test_the_edges_that_a_search_reads_are_estimated_from_samples():
@@ -56,7 +56,7 @@ def test_the_edges_that_a_search_reads_are_estimated_from_samples():
 def test_few_calibration_nodes_make_a_search_one_source_at_a_time_cheaper():
     rng = np.random.default_rng(0)
     graph = ns.Graph.from_edge_index(rng.integers(3000, size=(2, 60_000)), 3000)
-    many, few = (chosen(graph, 2, last_share=share)[0] for share in (1.0, 0.01))
+    many, few = (chosen(graph, 2, share=share)[0] for share in (1.0, 0.01))
     assert few.cost < many.cost
     assert few.touched == many.touched
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import napsets as ns
 from kernels.test_search import large_world
-from napsets.kernels.endings import ABOVE, AT_LEAST, NOMINAL, Reach, needed_mass
+from napsets.kernels.layout import ABOVE, AT_LEAST, NOMINAL, Reach
 from napsets.kernels.search import find_thresholds
+from napsets.kernels.selection import needed_mass
 from napsets.localisers.base import Cut, Everyone, Reference
 from napsets.localisers.hops import Hops, share_search
 from napsets.quantile import ROUNDING, hop_quantile, local_rank

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from napsets.kernels._jit import borrowed, count_bits, count_bits_of_eight, jit, lowest_bit, prefetch, sort_in_place
-from napsets.kernels.endings import EndingScratch, Selection
-from napsets.kernels.layout import BLOCK_WORDS
+from napsets.kernels.layout import BLOCK_WORDS, EndingScratch, Selection
 from napsets.kernels.selection import count_blocks, finish
 from napsets.quantile import ROUNDING, hop_quantile
 from oracles import same_bits

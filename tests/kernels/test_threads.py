@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -146,8 +145,7 @@ def test_all_threads_share_the_work_of_a_deep_search(batches, fitting, monkeypat
         pull(*arguments)
 
     monkeypatch.setattr(deep, "pull", patient)
-    size = jobs._Workspace.size(SimpleNamespace(layout=index.layout, hops=4, mask_words=index.layout.mask_words))
-    monkeypatch.setattr(jobs, "DEEP_BYTES", fitting * size)
+    monkeypatch.setattr(jobs, "DEEP_BYTES", fitting * jobs._deep_bytes(index.layout, 4))
     thresholds = ask(threads=threads)
     assert everyone.is_set()
     assert same_bits(thresholds.values, expected.values)

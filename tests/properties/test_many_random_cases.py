@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import napsets as ns
-from napsets.kernels.endings import Reach
+from napsets.kernels.layout import Reach
 from napsets.kernels.search import find_thresholds
 from napsets.localisers import Cut, Reference
 from napsets.localisers.path_lengths import LENGTH_DECAYS

@@ -31,7 +31,7 @@ def _use_every_kernel() -> None:
     import numpy as np
 
     from napsets.graph import Graph
-    from napsets.kernels.endings import Reach
+    from napsets.kernels.layout import Reach
     from napsets.kernels.search import count_below, find_thresholds
     from napsets.localisers.neighbourhoods import CalibrationIndex
     from napsets.methods import NAPS, Auto

@@ -12,7 +12,6 @@ sparse product with a matrix of ones, without the matrix.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ import numpy.typing as npt
 
 from napsets.kernels._jit import jit
 from napsets.kernels.layout import edges_of, read_only
-from napsets.kernels.threads import Kernels, Stop, available_threads, run
+from napsets.kernels.threads import Kernels, available_threads, run_ranges
 
 Array = npt.NDArray[Any]
 
@@ -291,15 +290,10 @@ def renumbered(
     return out, middles
 
 
-def _in_parts(kernel: Any, ranges: list[tuple[int, int]], threads: int, *arguments: Any) -> None:
+def _in_parts(kernel: Any, pieces: list[tuple[int, int]], threads: int, *arguments: Any) -> None:
     """Let threads call a kernel for each range of rows; the first three arguments are only read."""
     arguments = (*map(read_only, arguments[:3]), *arguments[3:])
-
-    def work(first: int, last: int, stop: Stop) -> None:
-        kernel(first, last, *arguments)
-
-    pieces = ((last - first, partial(work, first, last)) for first, last in ranges)
-    run(pieces, threads=max(1, min(threads, len(ranges))), total=ranges[-1][1] if ranges else 0)
+    run_ranges(lambda first, last: kernel(first, last, *arguments), pieces, threads)
 
 
 @jit

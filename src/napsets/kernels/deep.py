@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import borrowed, jit, part
-from napsets.kernels.endings import Pairs, room_for
-from napsets.kernels.layout import read_only
+from napsets.kernels.layout import read_only, room_for
 from napsets.kernels.selection import finish
 
 WORDS = 8  # 512 sources
@@ -152,17 +151,18 @@ def transpose(first, last, order, count, before, after, hop, vectors):
                 vectors[g * 64 + i, hop, w] = tiles[g, i]
 
 
-def finish_all(vectors: npt.NDArray[Any], first: int, last: int, pairs: Pairs, *ending: Any) -> None:
-    """Do for every pair of some sources what is wanted with their vectors; see `endings`."""
-    _finish_all(read_only(vectors), first, last, pairs, *ending, room_for(vectors.shape[1], pairs.masks.shape[1]))
+def finish_all(first: int, last: int, vectors: npt.NDArray[Any], start: int, ending: tuple[Any, ...]) -> None:
+    """Do for every pair of some sources what is wanted with their vectors, the first of which is `start`'s."""
+    room = room_for(vectors.shape[1], ending[0].masks.shape[1])
+    _finish_all(first, last, read_only(vectors), start, *ending, room)
 
 
 @jit
-def _finish_all(vectors, first, last, pairs, selection, pooling, counting, room):
+def _finish_all(first, last, vectors, start, pairs, selection, pooling, counting, room):
     pairs, room = borrowed(pairs), borrowed(room)
     selection, pooling, counting = borrowed(selection), borrowed(pooling), borrowed(counting)
     words = pairs.masks.shape[1] if vectors.shape[1] > 0 else 0  # without a hop there is nobody around
     for i in range(first, last):
         for p in range(pairs.offsets[i], pairs.offsets[i + 1]):
             mask = pairs.masks[pairs.splits[p]]
-            finish(i, p, vectors[i], mask, words, room, pairs, selection, pooling, counting)
+            finish(i, p, vectors[i - start], mask, words, room, pairs, selection, pooling, counting)

@@ -7,7 +7,7 @@ nanoseconds measured on one core; only their ratios matter, and they change whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -19,12 +19,13 @@ import numpy.typing as npt
 
 from napsets.kernels import deep, shallow, walk
 from napsets.kernels.csr import row_ranges
-from napsets.kernels.endings import SearchJob, seen_by_kernels
-from napsets.kernels.layout import FEW_HOPS, NO_VECTORS, Adjacency, HubRows, pack, read_only
+from napsets.kernels.layout import FEW_HOPS, NO_VECTORS, HubRows, Layout, SearchJob, pack, read_only, seen_by_kernels
+from napsets.kernels.search import is_small
 from napsets.kernels.shallow import count_touched
-from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
+from napsets.kernels.threads import Progress, Stop, ranges, run, run_ranges
 
 Words = npt.NDArray[np.uint64]
+Range = tuple[int, int]
 
 #: Sources planned together; the bit-parallel search takes them all at once.
 BATCH = 512
@@ -36,8 +37,14 @@ _DENSE_EDGE, _DENSE_HUB_WORD, _DENSE_WORD, _DENSE_SOURCE = 2.2, 0.15, 0.5, 1000.
 _DENSE_MISSES = 0.3
 _SPARSE_EDGE, _SPARSE_WORD, _SPARSE_SOURCE = 4.0, 0.1, 800.0
 _DEEP_EDGE, _DEEP_NODE, _DEEP_WORD, _DEEP_SOURCE = 8.5, 15.0, 3000.0, 1200.0
-_SMALL = 1 << 20  # edges: where all searches together read fewer, any way will do
 _PIECE = 1e8  # ns of work after which a thread can hear Ctrl-C
+
+#: What the bit vectors of all batches under way may take together.
+DEEP_BYTES = 2 << 30
+#: Parts into which the steps of a batch are cut for each thread, so that none waits long for another.
+_SHARES = 4
+#: Sources between two looks at whether to stop, of a very far search and without any search.
+_FAR_SOURCES, _UNSEARCHED_SOURCES = 4, 1 << 14
 
 
 @dataclass(frozen=True)
@@ -50,68 +57,48 @@ class SourceBatch:
     touched: float
     cost: float  #: estimated nanoseconds per source
 
-    def pieces(self) -> list[tuple[int, int]]:
+    def pieces(self) -> list[Range]:
         """Cut the batch so that no piece takes long; the bit-parallel search takes it whole."""
-        if self.strategy == "deep":
-            return [(self.first, self.last)]
-        step = int(min(BATCH, max(1.0, _PIECE / self.cost)))
-        return [(first, min(first + step, self.last)) for first in range(self.first, self.last, step)]
+        step = BATCH if self.strategy == "deep" else int(min(BATCH, max(1.0, _PIECE / self.cost)))
+        return ranges(self.first, self.last, step)
 
 
-def plan(
-    adjacency: Adjacency,
-    sources: npt.NDArray[np.int64],
-    hops: int,
-    mask_words: int,
-    *,
-    last_share: float,
-    hub_degree: int,
-    deep_fits: bool,
-    strategy: str | None,
-) -> list[SourceBatch]:
-    """Choose a strategy for each batch of sources, or take the same for all.
-
-    `last_share` is the share of edges that the last hop follows: those to calibration nodes. Nodes of at least
-    `hub_degree` are added as vectors in a dense search.
-    """
-    costs = _Costs(adjacency, hops, mask_words, last_share, hub_degree)
-    if strategy is None and is_small(adjacency, sources.size):
+def plan(layout: Layout, sources: npt.NDArray[np.int64], hops: int, strategy: str | None) -> list[SourceBatch]:
+    """Choose a strategy for each batch of sources, or take the same for all."""
+    costs, bounds = _Costs(layout, hops), ranges(0, sources.size, BATCH)
+    if strategy is None and is_small(layout, sources.size):
         # One way for all: looking for a better one would take longer, and more kernels to compile.
-        cost = costs.of(adjacency.num_edges, adjacency.num_edges, sources.size)["sparse"]
-        bounds = [*range(0, sources.size, BATCH), sources.size]
-        return [SourceBatch(first, last, "sparse", adjacency.num_edges, cost) for first, last in pairwise(bounds)]
-    firsts = np.arange(0, sources.size, BATCH)
-    lasts = np.minimum(firsts + BATCH, sources.size)
-    touched = _sampled(adjacency, sources, firsts, lasts, hops, costs)
+        allowed, touched = ["sparse"], np.full((len(bounds), 2), float(layout.adjacency.num_edges))
+    else:
+        deep_fits = hops > 1 and _deep_bytes(layout, hops) <= DEEP_BYTES
+        allowed = [strategy] if strategy else [name for name in STRATEGIES if name != "deep" or deep_fits]
+        touched = _sampled(layout, sources, bounds, hops, costs)
     batches = []
-    for first, last, (edges, work) in zip(firsts.tolist(), lasts.tolist(), touched.tolist(), strict=True):
+    for (first, last), (edges, work) in zip(bounds, touched.tolist(), strict=True):
         price = costs.of(edges, work, last - first)
-        allowed = [strategy] if strategy else [s for s in STRATEGIES if s != "deep" or (deep_fits and hops > 1)]
-        best = min(allowed, key=lambda name: price[name])
+        best = min(allowed, key=price.__getitem__)
         batches.append(SourceBatch(first, last, best, edges, price[best]))
     return batches
-
-
-def is_small(adjacency: Adjacency, sources: int) -> bool:
-    """Whether searches around this many sources are done before the best way to do them could be chosen."""
-    return sources * adjacency.num_edges < _SMALL
 
 
 class _Costs:
     """Nanoseconds per source, by strategy."""
 
-    def __init__(self, adjacency: Adjacency, hops: int, mask_words: int, last_share: float, hub_degree: int) -> None:
-        self.words = (adjacency.num_nodes + 63) // 64
-        self.hops = hops
-        self.last_share = last_share
+    def __init__(self, layout: Layout, hops: int) -> None:
+        adjacency, mask_words = layout.adjacency, layout.mask_words
+        self.words, self.hops = (adjacency.num_nodes + 63) // 64, hops
+        #: The share of edges that the last hop follows: those to calibration nodes.
+        self.last_share = layout.size / adjacency.num_nodes
         #: Words that a dense search passes over: of the first and the last ring, those of calibration nodes. The
         #: more words there are in all, the more marks miss the cache.
         self.dense_words = self.words * (max(0, hops - 2) + _DENSE_MISSES) + mask_words * min(2, hops)
-        self.hub_degree = hub_degree
-        #: Edges whose marking is as much work as adding a hub's vector.
-        self.hub_work = int(_DENSE_HUB_WORD / _DENSE_EDGE * self.words)
+        #: Nodes of at least this degree are added as vectors in a dense search; edges whose marking is as much work.
+        self.hub = (
+            layout.hub_degree if hops > 1 else adjacency.num_nodes,
+            int(_DENSE_HUB_WORD / _DENSE_EDGE * self.words),
+        )
         self.deep_batch = (
-            _DEEP_EDGE * adjacency.num_edges * max(0.0, hops - 2 + last_share)
+            _DEEP_EDGE * adjacency.num_edges * max(0.0, hops - 2 + self.last_share)
             + _DEEP_NODE * adjacency.num_nodes * hops
             + _DEEP_WORD * mask_words * hops
         )
@@ -124,42 +111,32 @@ class _Costs:
             "deep": self.deep_batch / sources + _DEEP_SOURCE,
         }
 
-    def limit(self, sources: int) -> float:
-        """Work per source beyond which a batch is surely searched bit-parallel."""
-        return (self.deep_batch / sources + _DEEP_SOURCE) / _DENSE_EDGE
-
 
 def _sampled(
-    adjacency: Adjacency,
-    sources: npt.NDArray[np.int64],
-    firsts: npt.NDArray[np.int64],
-    lasts: npt.NDArray[np.int64],
-    hops: int,
-    costs: _Costs,
+    layout: Layout, sources: npt.NDArray[np.int64], bounds: list[Range], hops: int, costs: _Costs
 ) -> npt.NDArray[np.float64]:
     """Return the mean number of edges that a search reads, and the work of it, by batch; too low where it is costly.
 
     Costly batches take long to sample too, and sources that share a hub stand together. So every `_STRIDE`-th batch is
     sampled first, and those between two costly ones are taken to be costly without sampling.
     """
+    rows = layout.adjacency.indptr, layout.adjacency.indices
     offsets = (2 * np.arange(_SAMPLE) + 1) / (2 * _SAMPLE)
-    stamps = np.zeros(adjacency.num_nodes, dtype=np.int64)
-    queue = np.empty(adjacency.num_nodes + 1, dtype=adjacency.indices.dtype)
-    limits = np.array([costs.limit(size) for size in (lasts - firsts).tolist()])
-    touched = np.full((firsts.size, 2), np.nan)
+    stamps = np.zeros(layout.nodes.size, dtype=np.int64)
+    queue = np.empty(layout.nodes.size + 1, dtype=rows[1].dtype)
+    # Work per source beyond which a batch is surely searched bit-parallel.
+    limits = np.array([costs.of(0, 0, last - first)["deep"] / _DENSE_EDGE for first, last in bounds])
+    touched = np.full((len(bounds), 2), np.nan)
 
     def look(batch: int) -> None:
         # One call per batch, and none takes long: Ctrl-C is heard in between.
-        first, last = int(firsts[batch]), int(lasts[batch])
+        first, last = bounds[batch]
         sample = sources[first + ((last - first) * offsets).astype(np.int64)]
-        budget = int(_SAMPLE * limits[batch]) + 1
-        counted = count_touched(
-            sample, adjacency.indptr, adjacency.indices, hops, budget, stamps, queue, batch * _SAMPLE,
-            (costs.hub_degree, costs.hub_work), costs.last_share,
-        )  # fmt: skip
+        budget, mark = int(_SAMPLE * limits[batch]) + 1, batch * _SAMPLE
+        counted = count_touched(sample, *rows, hops, budget, stamps, queue, mark, costs.hub, costs.last_share)
         touched[batch] = np.divide(counted, _SAMPLE)
 
-    corners = np.unique(np.append(np.arange(0, firsts.size, _STRIDE), firsts.size - 1)).tolist()
+    corners = [*range(0, len(bounds) - 1, _STRIDE), len(bounds) - 1]
     for corner in corners:
         look(corner)
     for before, after in pairwise(corners):
@@ -172,137 +149,74 @@ def _sampled(
     return touched
 
 
-#: What the bit vectors of all batches under way may take together.
-DEEP_BYTES = 2 << 30
-#: Parts into which the steps of a batch are cut for each thread, so that none waits long for another.
-_SHARES = 4
-#: Sources of a very far search between two looks at whether to stop.
-_FAR_SOURCES = 4
-#: Sources without any search between two looks at whether to stop.
-_UNSEARCHED_SOURCES = 1 << 14
-
-
-def handling_order(adjacency: Adjacency, nodes: npt.NDArray[np.int64], hops: int) -> npt.NDArray[np.int64]:
-    """Return the order in which to search around `nodes`: those near one well connected node together.
-
-    So the rows that they read stay near. One hop reads no rows but the nodes' own, which lie in the order of the nodes.
-    """
-    if hops <= 1 or is_small(adjacency, nodes.size):
-        return np.argsort(nodes, kind="stable")
-    best = np.empty_like(nodes)
-    shallow.best_connected_neighbours(*map(read_only, (nodes, adjacency.indptr, adjacency.indices)), best)
-    return np.lexsort((nodes, best))
-
-
-def search(job: SearchJob, *, threads: int | None, progress: Progress | None, strategy: str | None = None) -> None:
+def search(job: SearchJob, threads: int, progress: Progress | None, strategy: str | None) -> None:
     """Search around the job's sources and do what is wanted of them.
 
     The strategy is one of those of `plan`, or "far"; None stands for whichever is the fastest.
     """
-    count = available_threads(threads)
-    if job.hops == 0:
-        run(_pieces(job, _unsearched, _UNSEARCHED_SOURCES), threads=count, total=job.sources.size, progress=progress)
+    layout, sources, hops, ending = job
+    far = strategy == "far" or (strategy is None and hops > FEW_HOPS)
+    if hops == 0 or far:
+        if hops == 0:
+            no_rings = np.zeros((sources.size, 0, 0), dtype=np.uint64)
+            work = partial(deep.finish_all, vectors=no_rings, start=0, ending=ending)
+        else:
+            rows = read_only(layout.adjacency.indptr), read_only(layout.adjacency.indices)
+            numbers = read_only(layout.numbers)
+            work = partial(walk.far_search, read_only(sources), rows, numbers, layout.size, hops, ending)
+        step = _UNSEARCHED_SOURCES if hops == 0 else _FAR_SOURCES
+        run_ranges(work, ranges(0, sources.size, step), threads, progress)
         return
-    if strategy == "far" or (strategy is None and job.hops > FEW_HOPS):
-        run(_pieces(job, _far, _FAR_SOURCES), threads=count, total=job.sources.size, progress=progress)
-        return
-    batches = plan(
-        job.layout.adjacency,
-        job.sources,
-        job.hops,
-        job.mask_words,
-        last_share=job.last_share,
-        hub_degree=job.layout.hub_degree if job.hops > 1 else job.layout.adjacency.num_nodes,
-        deep_fits=_Workspace.size(job) <= DEEP_BYTES,
-        strategy=strategy,
-    )
+    batches = plan(layout, sources, hops, strategy)
     shallow_batches = [batch for batch in batches if batch.strategy != "deep"]
     deep_batches = [batch for batch in batches if batch.strategy == "deep"]
-    total = job.sources.size
-    shift = sum(batch.last - batch.first for batch in shallow_batches)
-    run(_shallow_pieces(job, shallow_batches, count), threads=count, total=total, progress=progress)
-    _run_deep(job, deep_batches, count, total, shift, progress)
+    if shallow_batches:
+        _run_shallow(job, shallow_batches, threads, progress)
+    done = sum(batch.last - batch.first for batch in shallow_batches)
+    _run_deep(job, deep_batches, threads, done, progress)
 
 
 # -- one source at a time ------------------------------------------------------------------------------------------
 
 
-def _shallow_pieces(job: SearchJob, batches: list[SourceBatch], threads: int) -> Iterator[Piece]:
-    layout = job.layout
+def _run_shallow(job: SearchJob, batches: list[SourceBatch], threads: int, progress: Progress | None) -> None:
+    layout, sources, hops, ending = job
     reads = sum(batch.touched * (batch.last - batch.first) for batch in batches)
     # Renumbering the whole graph costs a pass over its edges: it pays once about as many are read.
-    renumber = bool(batches) and (layout.renumbered is not None or reads > layout.adjacency.num_edges / 4)
+    renumber = layout.renumbered is not None or reads > layout.adjacency.num_edges / 4
     if renumber:
         (columns, middles), numbers = layout.renumber(threads), None
     else:
         columns, middles, numbers = layout.adjacency.indices, layout.stops, layout.numbers
     # The only hop is the last.
-    rows = shallow.NumberedRows(layout.starts, middles if job.hops == 1 else layout.stops, middles, columns, numbers)
-    rows = seen_by_kernels(rows)
-    sparse = partial(_shallow, shallow.sparse_search, (rows,))
-    kernels: dict[str, Callable[..., None]] = {"sparse": sparse, "dense": sparse}
+    rows = shallow.NumberedRows(layout.starts, middles if hops == 1 else layout.stops, middles, columns, numbers)
+    graph = read_only(layout.numbers[sources]), seen_by_kernels(rows)
+    sparse = partial(shallow.sparse_search, *graph, hops, ending)
+    kernels: dict[str, Callable[[int, int], None]] = {"sparse": sparse, "dense": sparse}
     # Where few rows are read, a second way to search would save less time than its kernel takes to load.
     if renumber and any(batch.strategy == "dense" for batch in batches):
-        hubs = layout.hub_rows if job.hops > 1 else HubRows(layout.stops, middles, NO_VECTORS)
-        kernels["dense"] = partial(_shallow, shallow.dense_search, (rows, seen_by_kernels(hubs)))
-    for batch in batches:
-        for first, last in batch.pieces():
-            yield last - first, partial(kernels[batch.strategy], job, first, last)
+        hubs = layout.hub_rows if hops > 1 else HubRows(layout.stops, middles, NO_VECTORS)
+        kernels["dense"] = partial(shallow.dense_search, *graph, seen_by_kernels(hubs), hops, ending)
 
+    def work(kernel: Callable[[int, int], None], first: int, last: int, stop: Stop) -> None:
+        kernel(first, last)
 
-def _shallow(
-    kernel: Callable[..., Any], graph: tuple[Any, ...], job: SearchJob, first: int, last: int, stop: Stop
-) -> None:
-    kernel(job.layout.numbers[job.sources[first:last]], *graph, job.hops, *job.ending(first, last))
-
-
-def _pieces(job: SearchJob, work: Callable[..., None], size: int) -> Iterator[Piece]:
-    for first in range(0, job.sources.size, size):
-        last = min(first + size, job.sources.size)
-        yield last - first, partial(work, job, first, last)
-
-
-# -- one source at a time, very far ---------------------------------------------------------------------------------
-
-
-def _far(job: SearchJob, first: int, last: int, stop: Stop) -> None:
-    layout = job.layout
-    graph = (layout.adjacency.indptr, layout.adjacency.indices, layout.numbers)
-    sources, indptr, indices, numbers = map(read_only, (job.sources[first:last], *graph))
-    walk.far_search(sources, indptr, indices, numbers, layout.size, job.hops, *job.ending(first, last))
-
-
-# -- no hops at all ---------------------------------------------------------------------------------------------------
-
-
-def _unsearched(job: SearchJob, first: int, last: int, stop: Stop) -> None:
-    vectors = np.zeros((last - first, 0, 0), dtype=np.uint64)
-    deep.finish_all(vectors, 0, last - first, *job.ending(first, last))
+    pieces = [(kernels[batch.strategy], *bounds) for batch in batches for bounds in batch.pieces()]
+    tasks = ((last - first, partial(work, kernel, first, last)) for kernel, first, last in pieces)
+    run(tasks, threads=threads, total=sources.size, progress=progress)
 
 
 # -- 512 sources at a time -----------------------------------------------------------------------------------------
 
 
-class _Workspace:
-    """The bit vectors of one batch: two rows per node, one vector per source and hop."""
-
-    def __init__(self, job: SearchJob) -> None:
-        nodes = job.layout.adjacency.num_nodes
-        self.reach = np.empty((nodes, deep.WORDS), dtype=np.uint64)
-        self.ring = np.empty((nodes, deep.WORDS), dtype=np.uint64)
-        self.vectors = np.empty((64 * deep.WORDS, job.hops, job.mask_words), dtype=np.uint64)
-
-    @staticmethod
-    def size(job: SearchJob) -> int:
-        """Bytes of one workspace."""
-        return 8 * deep.WORDS * (2 * job.layout.adjacency.num_nodes + 64 * job.hops * job.mask_words)
+def _deep_bytes(layout: Layout, hops: int) -> int:
+    """Return what the bit vectors of one batch take: two rows per node, one vector per source and hop."""
+    return 8 * deep.WORDS * (2 * layout.nodes.size + 64 * hops * layout.mask_words)
 
 
-def _run_deep(
-    job: SearchJob, batches: list[SourceBatch], threads: int, total: int, done: int, progress: Progress | None
-) -> None:
+def _run_deep(job: SearchJob, batches: list[SourceBatch], threads: int, done: int, progress: Progress | None) -> None:
     """Search batches side by side, as many as memory holds; each has its share of the threads."""
-    fitting = max(1, DEEP_BYTES // _Workspace.size(job))
+    fitting, total = max(1, DEEP_BYTES // _deep_bytes(job.layout, job.hops)), job.sources.size
     while batches:
         most = min(threads, len(batches), fitting)
         abreast = max(count for count in range(1, most + 1) if threads % count == 0)
@@ -327,25 +241,21 @@ class _DeepSearch:
         back = job.layout.adjacency.reverse
         self.back = read_only(back.indptr), read_only(back.indices)
         self.back_rows = row_ranges(self.back[0], self.parts)
-        self.everywhere = np.ones(job.layout.adjacency.num_nodes, dtype=bool)
+        nodes, words = job.layout.nodes.size, job.layout.mask_words
+        self.everywhere = np.ones(nodes, dtype=bool)
         self.calibrates = job.layout.numbers < job.layout.size
-        self.spaces: LifoQueue[_Workspace] = LifoQueue()
+        #: Where a batch works that no other uses meanwhile.
+        self.spaces: LifoQueue[tuple[Words, Words, Words]] = LifoQueue()
         for _ in range(abreast):
-            self.spaces.put(_Workspace(job))
+            before, after = (np.empty((nodes, deep.WORDS), dtype=np.uint64) for _ in range(2))
+            self.spaces.put((before, after, np.empty((64 * deep.WORDS, job.hops, words), dtype=np.uint64)))
 
     def run(self, batch: SourceBatch, stop: Stop) -> None:
-        """Search a batch, in a workspace that no other uses meanwhile."""
-        space = self.spaces.get()
-        try:
-            self._search(batch, space, stop)
-        finally:
-            self.spaces.put(space)
-
-    def _search(self, batch: SourceBatch, space: _Workspace, stop: Stop) -> None:
+        """Search a batch."""
         job, layout, adjacency = self.job, self.job.layout, self.job.layout.adjacency
         sources = job.sources[batch.first : batch.last]
         everyone = pack(np.arange(64 * deep.WORDS) < sources.size)
-        before, after = space.reach, space.ring
+        space = before, after, vectors = self.spaces.get()
         deep.start(sources, adjacency.indptr, adjacency.indices, before, after)
         for hop in range(job.hops):
             if hop:
@@ -353,10 +263,11 @@ class _DeepSearch:
                 self._step(everyone, wanted, after, before, stop)
                 before, after = after, before
             # The bits that a hop added become vectors, one per source.
-            added = (layout.nodes, layout.size, before, after, hop, space.vectors)
-            self._each(self._ranges(job.mask_words, least=64), deep.transpose, added, stop)
-        finished = partial(deep.finish_all, space.vectors)
-        self._each(self._ranges(sources.size, least=32), finished, job.ending(batch.first, batch.last), stop)
+            added = (layout.nodes, layout.size, before, after, hop, vectors)
+            self._each(self._ranges(0, layout.mask_words, least=64), deep.transpose, added, stop)
+        ending = (vectors, batch.first, job.ending)
+        self._each(self._ranges(batch.first, batch.last, least=32), deep.finish_all, ending, stop)
+        self.spaces.put(space)
 
     def _step(self, everyone: Words, wanted: npt.NDArray[np.bool_], reach: Words, ring: Words, stop: Stop) -> None:
         """Walk one hop from `reach` to `ring`, where it must be right for the wanted nodes, the way that reads less."""
@@ -373,19 +284,19 @@ class _DeepSearch:
                 if not stop():
                     deep.push(first, last, adjacency.indptr, adjacency.indices, reach, ring)
 
-    def _ranges(self, count: int, least: int) -> list[tuple[int, int]]:
-        """Cut 0..count into ranges of at least this many."""
-        step = max(least, -(-count // self.parts))
-        return [(first, min(first + step, count)) for first in range(0, count, step)]
+    def _ranges(self, start: int, end: int, least: int) -> list[Range]:
+        """Cut start..end into ranges of at least this many."""
+        return ranges(start, end, max(least, -(-(end - start) // self.parts)))
 
-    def _each(self, ranges: list[tuple[int, int]], kernel: Callable[..., Any], arguments: Any, stop: Stop) -> list[Any]:
-        """Call a kernel for each range, unless the search is to stop; return what it returns."""
-        results: list[Any] = [None] * len(ranges)
+    def _each(
+        self, pieces: list[Range], kernel: Callable[..., Any], arguments: tuple[Any, ...], stop: Stop
+    ) -> list[Any]:
+        """Call a kernel for each range, unless the search is to stop; return what it returns, in any order."""
+        results: list[Any] = []
 
-        def work(place: int, _: Stop) -> None:
+        def work(first: int, last: int) -> None:
             if not stop():
-                results[place] = kernel(*ranges[place], *arguments)
+                results.append(kernel(first, last, *arguments))
 
-        pieces = ((1, partial(work, place)) for place in range(len(ranges)))
-        run(pieces, threads=max(1, min(self.threads, len(ranges))), total=len(ranges))
+        run_ranges(work, pieces, self.threads)
         return results

@@ -1,20 +1,25 @@
-"""A graph laid out for searches: nodes numbered by score, rows by number, hubs as vectors, splits as masks.
+"""What kernels are given: a graph laid out for searches, and records that say what is wanted of neighbourhoods.
 
-Marking a node's neighbours takes one step per edge, wherever these lie. Where a node has many, a vector with their bits
-already set is faster: it is added to what was met by a pass over its words, several at a time. Most edges that a
-search of two hops reads belong to few nodes, because a node of degree d is met from d sides.
+Nodes are numbered by score, and rows go by number. Marking a node's neighbours takes one step per edge, wherever these
+lie. Where a node has many, a vector with their bits already set is faster: it is added to what was met by a pass over
+its words, several at a time. Most edges that a search of two hops reads belong to few nodes, because a node of degree d
+is met from d sides.
 
-Nothing here is compiled, nor loads the compiler: what kernels have to make is made when it is needed.
+The records go to the kernels as they are. A kernel is compiled for what it gets, None standing for what is not wanted,
+so none pays for another. Nothing here is compiled, nor loads the compiler.
 """
 
 from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Record = TypeVar("Record", bound=tuple[Any, ...] | None)
 
 #: Words in a block: the bits of one are counted by a single instruction, where there is one.
 BLOCK_WORDS = 8
@@ -29,6 +34,14 @@ _LEAST_DEGREE = 16
 _LINE = 64  # bytes of a line of the cache
 #: Where no row is held as a vector.
 NO_VECTORS = np.zeros((0, 0), dtype=np.uint64)
+
+
+#: mass ≥ level·(1 + total)·(1 − rounding): what is reached up to rounding counts as reached.
+NOMINAL = 0
+#: mass / (1 + total) ≥ level, as float64 divides.
+AT_LEAST = 1
+#: mass / (1 + total) > level, as float64 divides.
+ABOVE = 2
 
 
 class Adjacency(Protocol):
@@ -124,8 +137,15 @@ class Layout:
     @cached_property
     def hub_rows(self) -> HubRows:
         """The rows of hubs as bit vectors."""
+        from napsets.kernels.csr import fill_vectors
+
         columns, middles = self.renumber()
-        return hub_rows(self.hub_degree, self.starts, middles, self.stops, columns)
+        hubs = np.flatnonzero(self.stops - self.starts >= self.hub_degree)
+        vectors = np.zeros((hubs.size, -(-self.nodes.size // 512) * 8), dtype=np.uint64)
+        fill_vectors(*map(read_only, (hubs, self.starts, self.stops, columns)), vectors)
+        ends, last_ends = self.stops.copy(), middles.copy()
+        ends[hubs] = last_ends[hubs] = ~np.arange(hubs.size)
+        return HubRows(ends, last_ends, vectors)
 
     def masks(self, splits: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.uint64]:
         """Pack, for each split, which calibration nodes it uses into words: bit b of word w is number 64·w + b.
@@ -154,23 +174,111 @@ def least_hub_degree(degrees: npt.NDArray[np.int64]) -> int:
     return smallest + int((candidates >= smallest).sum() > room)  # all nodes of one degree, or none of them
 
 
-def hub_rows(
-    least_degree: int,
-    starts: npt.NDArray[np.int64],
-    middles: npt.NDArray[np.int64],
-    stops: npt.NDArray[np.int64],
-    columns: npt.NDArray[Any],
-) -> HubRows:
-    """Make the vectors of all nodes that have at least this many neighbours."""
-    from napsets.kernels.csr import fill_vectors
+class Pairs(NamedTuple):
+    """Which calibration nodes count for each source: a pair is a source and a split."""
 
-    hubs = np.flatnonzero(stops - starts >= least_degree)
-    words = (starts.size + 63) // 64
-    vectors = np.zeros((hubs.size, (words + 7) // 8 * 8), dtype=np.uint64)
-    fill_vectors(*map(read_only, (hubs, starts, stops, columns)), vectors)
-    ends, last_ends = stops.copy(), middles.copy()
-    ends[hubs] = last_ends[hubs] = ~np.arange(hubs.size)
-    return HubRows(ends, last_ends, vectors)
+    offsets: Array  #: int64 of shape (sources + 1,). The pairs of source i are ``offsets[i]..offsets[i + 1]``.
+    splits: Array  #: int64 of shape (pairs,). The split of each pair.
+    #: uint64 of shape (splits, mask words). The calibration nodes that each split uses, bit b of word w for number 64·w
+    #: + b.
+    masks: Array
+
+
+class Reach(NamedTuple):
+    """Which shares of the mass thresholds are to reach, and what calibration nodes weigh wherever they are."""
+
+    levels: Array  #: float64 of shape (levels,). Shares of 1 + total mass to be reached.
+    rounding: float  #: The part of the mass that is forgiven where the rule is `NOMINAL`.
+    #: int8 of shape (levels,), optional. What reaching each level means: `NOMINAL`, `AT_LEAST` or `ABOVE`; NOMINAL by
+    #: default.
+    rules: Array | None = None
+    #: float64 of shape (rows,), optional. What all calibration nodes weigh together, and those of the node's own group;
+    #: 0 by default.
+    pools: Array | None = None
+    alikes: Array | None = None
+    #: integers of shape (nodes of the graph,), optional. The group of each node, negative for none.
+    groups: Array | None = None
+
+
+class Selection(NamedTuple):
+    """Thresholds are wanted."""
+
+    weights: Array  #: float64 of shape (rows, hops). Weights by hop; each row gives thresholds of its own.
+    levels: Array  #: float64 of shape (levels,). Shares of the mass to be reached, 1−α.
+    rules: Array  #: int8 of shape (levels,). What reaching means: `NOMINAL`, `AT_LEAST` or `ABOVE`.
+    rounding: float  #: The part of the mass that the nominal rule forgives.
+    scores: Array  #: float64 of shape (calibration nodes,). Ascending.
+    #: float64 of shape (pairs, rows, levels). Written: +∞ where the level is not reached, −∞ where it needs no mass.
+    thresholds: Array
+    hop_counts: Array  #: int64 of shape (pairs, hops). Written: calibration nodes by hop.
+
+
+class Pooling(NamedTuple):
+    """Calibration nodes count wherever they are, and more where their group is the source's."""
+
+    #: float64 of shape (rows,). What all calibration nodes weigh together, and what those of the source's group weigh
+    #: together on top.
+    pools: Array
+    alikes: Array
+    #: int64 of shape (sources,). The number of each source, and its group; −1 where it has none.
+    own: Array
+    group: Array
+    ranks: Array  #: int64 of shape (splits, mask words + 1). Nodes of a split before each word.
+    group_masks: Array  #: uint64 of shape (groups, mask words). The calibration nodes of each group.
+    #: int32 or int64 of shape (splits, groups, mask words + 1). Nodes of a split and a group before each word.
+    group_ranks: Array
+
+
+class Counting(NamedTuple):
+    """Counts by hop are wanted."""
+
+    #: int64 of shape (1, positions) or (pairs, positions). Nodes with a number below them are counted; one row may
+    #: serve all pairs.
+    positions: Array
+    counts: Array  #: int32 or int64 of shape (pairs, hops, positions). Written.
+
+
+class EndingScratch(NamedTuple):
+    """Where an ending works."""
+
+    #: int64 of shape (mask words,). Which word of the whole vector each kept word is; all of them unless some are left
+    #: out.
+    base: Array
+    running: Array  #: int64 of shape (hops, blocks + 1). Bits by hop before each block.
+    counts: Array  #: int64 of shape (hops, 2). Bits by hop before a word and after it.
+
+
+def room_for(hops: int, mask_words: int) -> EndingScratch:
+    """Return room for neighbourhoods of this many hops, with no word left out."""
+    running = np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64)
+    return EndingScratch(np.arange(mask_words), running, np.empty((hops, 2), np.int64))
+
+
+#: The arrays that kernels write.
+_WRITTEN = ("thresholds", "hop_counts", "counts")
+
+
+def seen_by_kernels(record: Record) -> Record:
+    """Return a record, if there is one, whose arrays cannot be written to, except for results."""
+    if record is None:
+        return record
+    named: Any = record
+    values = (
+        value if name in _WRITTEN or not isinstance(value, np.ndarray) else read_only(value)
+        for name, value in named._asdict().items()
+    )
+    fixed: Record = type(named)(*values)
+    return fixed
+
+
+class SearchJob(NamedTuple):
+    """The sources to be searched around, and what is wanted of each of their pairs."""
+
+    layout: Layout  #: Where to search.
+    sources: npt.NDArray[np.int64]  #: Node ids, in the order of handling, each once.
+    hops: int  #: Depth of the search.
+    #: As kernels take them: pairs; a selection, with a pooling or without; a counting. None for what is not wanted.
+    ending: Any
 
 
 def count_bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:

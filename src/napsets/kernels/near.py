@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from queue import Empty, LifoQueue
 from typing import Any, NamedTuple
@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from napsets.kernels import dijkstra
 from napsets.kernels.dijkstra import Met, Roads
-from napsets.kernels.endings import Pairs, Reach, Selection, seen_by_kernels
-from napsets.kernels.layout import Layout, read_only
-from napsets.kernels.search import pooling_of
-from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
+from napsets.kernels.layout import Layout, Pairs, Reach, read_only, seen_by_kernels
+from napsets.kernels.search import as_ordered, pooling_of, selection_of
+from napsets.kernels.threads import Progress, Stop, available_threads, ranges, run
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -64,29 +63,17 @@ def near_thresholds(
     """
     order, sources = _in_order(nodes)
     pairs = Pairs(np.arange(nodes.size + 1), np.zeros(nodes.size, np.int64), layout.masks(None))
-    levels, rules, pools, alikes, groups = reach.filled(rows)
-    pooled = bool(pools.any() or alikes.any())
-    pooling = pooling_of(layout, sources, pairs, pools, alikes, groups) if pooled else None
-    values = np.empty((nodes.size, rows, levels.size))
+    selection = selection_of(layout, np.empty((rows, 0)), reach, nodes.size)
     sizes = np.empty((nodes.size, rows, 4))
-    no_hops = np.empty((0, 0))
-    selection = Selection(
-        no_hops, levels, rules, reach.rounding, layout.sorted_scores, values, no_hops.astype(np.int64)
-    )
-    records = (
-        seen_by_kernels(selection, "thresholds", "hop_counts"),
-        seen_by_kernels(pairs),
-        None if pooling is None else seen_by_kernels(pooling),
-    )
+    records = tuple(map(seen_by_kernels, (selection, pairs, pooling_of(layout, sources, pairs, reach, rows))))
 
     def select(met: Met, weights: Floats, first: int, last: int, running: Floats) -> None:
         dijkstra.select_near(met, weights, first, last, *records, running, sizes)
 
     _search(layout, lengths, sources, radius, _ALL, weigh, select, threads, progress)
-    back = np.empty_like(order)
-    back[order] = np.arange(order.size)
-    counts, effective, masses, squares = np.moveaxis(sizes[back], 2, 0)
-    return NearThresholds(values[back], counts.astype(np.int64), effective, masses, squares)
+    counts, effective, masses, squares = np.moveaxis(as_ordered(order, sizes), 2, 0)
+    values = as_ordered(order, selection.thresholds)
+    return NearThresholds(values, counts.astype(np.int64), effective, masses, squares)
 
 
 def near_masses(
@@ -110,9 +97,7 @@ def near_masses(
         dijkstra.rank_near(met, weights, first, last, scores, below_each, running, below)
 
     _search(layout, lengths, sources, radius, _ALL, weigh, rank, threads, progress)
-    masses = np.empty_like(below)
-    masses[order] = below
-    return masses
+    return as_ordered(order, below)
 
 
 def near_distances(
@@ -174,9 +159,6 @@ def _search(
             first += done
         spare.put((room, met, running))
 
-    def pieces() -> Iterator[Piece]:
-        for first in range(0, sources.size, _SOURCES):
-            last = min(first + _SOURCES, sources.size)
-            yield last - first, partial(work, first, last)
-
-    run(pieces(), threads=available_threads(threads), total=sources.size, progress=progress)
+    bounds = ranges(0, sources.size, _SOURCES)
+    pieces = ((last - first, partial(work, first, last)) for first, last in bounds)
+    run(pieces, threads=available_threads(threads), total=sources.size, progress=progress)

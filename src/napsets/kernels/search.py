@@ -14,12 +14,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels.endings import ABOVE, NOMINAL, Counting, Pairs, Pooling, Reach, SearchJob, Selection
-from napsets.kernels.layout import Layout, count_bits, pack
-from napsets.kernels.threads import Kernels, Piece, Progress, Stop, available_threads, run
+from napsets.kernels.layout import (
+    ABOVE,
+    NOMINAL,
+    Counting,
+    Layout,
+    Pairs,
+    Pooling,
+    Reach,
+    SearchJob,
+    Selection,
+    count_bits,
+    pack,
+    read_only,
+    seen_by_kernels,
+)
+from napsets.kernels.threads import Kernels, Progress, available_threads, ranges, run_ranges
 
 #: The kernels of one search and one ending.
 _KERNELS = Kernels(5.0, "shallow._dense", "shallow._sparse", "deep._finish_all", "walk._far")
+#: Edges: where all searches together read fewer, they are done before the best way to do them could be chosen.
+_SMALL = 1 << 20
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -64,27 +79,14 @@ def find_thresholds(
     """
     weights = np.ascontiguousarray(weights, dtype=np.float64)
     rows, hops = weights.shape
-    levels, rules, pools, alikes, groups = reach.filled(rows)
-    pooled = bool(pools.any() or alikes.any())
-    if nodes.size == 0:
-        return np.empty((0, rows, levels.size)), np.empty((0, hops), dtype=np.int64)
-    strategy = _strategy(strategy, _numpy_nanoseconds(layout, nodes.size, hops, rows * levels.size))
-    order, sources, pairs = _pairs(layout, nodes, hops, splits, pair_split, strategy)
-    thresholds = np.empty((nodes.size, rows, levels.size))
-    counts = np.empty((nodes.size, hops), dtype=np.int64)
-    job = SearchJob(
-        layout,
-        sources,
-        hops,
-        pairs,
-        selection=Selection(weights, levels, rules, reach.rounding, layout.sorted_scores, thresholds, counts),
-        pooling=pooling_of(layout, sources, pairs, pools, alikes, groups) if pooled else None,
-    )
-    _search(job, threads, progress, strategy)
-    values, hop_counts = np.empty_like(thresholds), np.empty_like(counts)
-    values[order] = thresholds
-    hop_counts[order] = counts
-    return values, hop_counts
+    selection = selection_of(layout, weights, reach, nodes.size)
+    if nodes.size:
+        strategy = strategy or _fastest(layout, nodes.size, hops, rows * reach.levels.size)
+        order, sources, pairs = _pairs(layout, nodes, hops, splits, pair_split, strategy)
+        pooling = pooling_of(layout, sources, pairs, reach, rows)
+        _search(layout, sources, hops, (pairs, selection, pooling, None), threads, progress, strategy)
+        return as_ordered(order, selection.thresholds), as_ordered(order, selection.hop_counts)
+    return selection.thresholds, selection.hop_counts
 
 
 def count_below(
@@ -111,31 +113,39 @@ def count_below(
     """
     below = np.clip(np.atleast_2d(np.asarray(positions, dtype=np.int64)), 0, layout.size)
     dtype = np.int32 if layout.size < 2**31 else np.int64
-    shape = (nodes.size, hops, below.shape[1])
+    counts = np.zeros((nodes.size, hops, below.shape[1]), dtype=dtype)
     if nodes.size == 0 or hops == 0:
-        return np.zeros(shape, dtype=dtype)
-    strategy = _strategy(strategy, _numpy_nanoseconds(layout, nodes.size, hops, 0))
+        return counts
+    strategy = strategy or _fastest(layout, nodes.size, hops, 0)
     order, sources, pairs = _pairs(layout, nodes, hops, None, None, strategy)
-    counts = np.empty(shape, dtype=dtype)
-    job = SearchJob(layout, sources, hops, pairs, counting=Counting(below if len(below) == 1 else below[order], counts))
-    _search(job, threads, progress, strategy)
-    ordered = np.empty_like(counts)
-    ordered[order] = counts
-    return ordered
+    counting = Counting(below if len(below) == 1 else below[order], counts)
+    _search(layout, sources, hops, (pairs, None, None, counting), threads, progress, strategy)
+    return as_ordered(order, counts)
 
 
-def _strategy(strategy: str | None, few: float) -> str | None:
-    """Return the strategy asked for, or "few" where NumPy, which takes this many nanoseconds, need not be surpassed."""
-    return "few" if strategy is None and not _KERNELS.pay(few) else strategy
+def _fastest(layout: Layout, nodes: int, hops: int, thresholds: int) -> str | None:
+    """Return "few" where NumPy need not be surpassed, and None where kernels are to choose their way."""
+    return None if _KERNELS.pay(_numpy_nanoseconds(layout, nodes, hops, thresholds)) else "few"
 
 
-def _search(job: SearchJob, threads: int | None, progress: Progress | None, strategy: str | None) -> None:
+def as_ordered(order: Ints, results: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the results that belong to the places of an order at these places."""
+    placed = np.empty_like(results)
+    placed[order] = results
+    return placed
+
+
+def _search(
+    layout: Layout, sources: Ints, hops: int, ending: Any, threads: int | None, progress: Any, strategy: str | None
+) -> None:
+    job = SearchJob(layout, sources, hops, tuple(map(seen_by_kernels, ending)))
     if strategy == "few":
-        run(_few_pieces(job), threads=available_threads(threads), total=job.sources.size, progress=progress)
+        pieces = ranges(0, sources.size, _few_sources(layout))
+        run_ranges(partial(_search_few, job), pieces, available_threads(threads), progress)
     else:
         from napsets.kernels.jobs import search
 
-        search(job, threads=threads, progress=progress, strategy=strategy)
+        search(job, available_threads(threads), progress, strategy)
 
 
 def _pairs(
@@ -146,32 +156,55 @@ def _pairs(
     pair_split: Ints | None,
     strategy: str | None,
 ) -> tuple[Ints, Ints, Pairs]:
-    """Return the order of handling, the sources in it, each once, and their pairs."""
-    if strategy == "few":
+    """Return the order of handling, the sources in it, each once, and their pairs.
+
+    Nodes near one well connected node come together, so that the rows that they read stay near. One hop reads no rows
+    but the nodes' own, which lie in the order of the nodes.
+    """
+    if strategy == "few" or hops <= 1 or is_small(layout, nodes.size):
         order = np.argsort(nodes, kind="stable")
     else:
-        from napsets.kernels.jobs import handling_order
+        from napsets.kernels.shallow import best_connected_neighbours
 
-        order = handling_order(layout.adjacency, nodes, hops)
+        best, rows = np.empty_like(nodes), (layout.adjacency.indptr, layout.adjacency.indices)
+        best_connected_neighbours(*map(read_only, (nodes, *rows)), best)
+        order = np.lexsort((nodes, best))
     ordered = nodes[order]
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     split = np.zeros(nodes.size, dtype=np.int64) if pair_split is None else pair_split[order]
-    return order, ordered[first], Pairs(np.append(first, nodes.size).astype(np.int64), split, layout.masks(splits))
+    return order, ordered[first], Pairs(np.append(first, nodes.size), split, layout.masks(splits))
 
 
-def pooling_of(
-    layout: Layout, sources: Ints, pairs: Pairs, pools: Floats, alikes: Floats, groups: npt.NDArray[Any] | None
-) -> Pooling:
-    """Return what kernels need to know of the calibration nodes that count wherever they are; see `Pooling`."""
+def is_small(layout: Layout, sources: int) -> bool:
+    """Whether searches around this many sources are done before the best way to do them could be chosen."""
+    return sources * layout.adjacency.num_edges < _SMALL
+
+
+def selection_of(layout: Layout, weights: Floats, reach: Reach, pairs: int) -> Selection:
+    """Return what kernels need to know of the thresholds of this many pairs, which are not set yet."""
+    levels = np.ascontiguousarray(reach.levels, dtype=np.float64)
+    rules = np.zeros(levels.size, dtype=np.int8) if reach.rules is None else np.asarray(reach.rules, dtype=np.int8)
+    rows, hops = weights.shape
+    room = np.empty((pairs, rows, levels.size)), np.empty((pairs, hops), dtype=np.int64)
+    return Selection(weights, levels, rules, reach.rounding, layout.sorted_scores, *room)
+
+
+def pooling_of(layout: Layout, sources: Ints, pairs: Pairs, reach: Reach, rows: int) -> Pooling | None:
+    """Return what kernels need to know of the calibration nodes that count wherever they are, if any do."""
+    grouped = reach.alikes is not None and reach.groups is not None
+    pools = np.zeros(rows) if reach.pools is None else np.asarray(reach.pools, dtype=np.float64)
+    alikes = np.asarray(reach.alikes, dtype=np.float64) if grouped else np.zeros(rows)
+    if not (pools.any() or alikes.any()):
+        return None
     masks = pairs.masks
     group = np.full(sources.size, -1, dtype=np.int64)
     group_masks = np.zeros((1, masks.shape[1]), dtype=np.uint64)
-    if groups is not None:
-        wanted = groups[sources]
+    if reach.groups is not None and alikes.any():
+        wanted = reach.groups[sources]
         names, position = np.unique(wanted[wanted >= 0], return_inverse=True)
         if names.size:
             group[wanted >= 0] = position
-            group_masks = _group_masks(groups[layout.nodes[: layout.size]], names, masks.shape[1])
+            group_masks = _group_masks(reach.groups[layout.nodes[: layout.size]], names, masks.shape[1])
     narrow = np.int32 if layout.size < 2**31 else np.int64
     group_ranks = np.stack([_ranks(group_masks & mask, narrow) for mask in masks])
     own = layout.numbers[sources].astype(np.int64)
@@ -215,13 +248,6 @@ def _numpy_nanoseconds(layout: Layout, nodes: int, hops: int, thresholds: int) -
     return hops * (walks + nodes * (_COUNT * layout.size + _LOOKUP * thresholds * layout.size.bit_length()))
 
 
-def _few_pieces(job: SearchJob) -> Iterator[Piece]:
-    step = _few_sources(job.layout)
-    for first in range(0, job.sources.size, step):
-        last = min(first + step, job.sources.size)
-        yield last - first, partial(_search_few, job, first, last)
-
-
 class _Counted:
     """Calibration nodes of each pair as bits, shape (pairs, words), and how many there are before any number."""
 
@@ -242,20 +268,24 @@ class _Counted:
         return np.asarray(self.before[pair, word] + count_bits(self.vectors[pair, word] & before_it))
 
 
-def _search_few(job: SearchJob, first: int, last: int, stop: Stop) -> None:
+def _search_few(job: SearchJob, first: int, last: int) -> None:
     """Count by hop the calibration nodes around some sources, and do with the counts what is wanted."""
-    pairs, selection, pooling, counting = job.ending(first, last)
-    source, uses = np.repeat(np.arange(last - first), np.diff(pairs.offsets)), pairs.masks[pairs.splits]
-    rings = [_Counted(ring[source] & uses) for ring in _rings(job, job.sources[first:last])]
+    pairs, selection, pooling, counting = job.ending
+    offsets = pairs.offsets[first : last + 1]
+    some = slice(offsets[0], offsets[-1])
+    source, uses = np.repeat(np.arange(first, last), np.diff(offsets)), pairs.masks[pairs.splits[some]]
+    rings = [_Counted(ring[source - first] & uses) for ring in _rings(job, job.sources[first:last])]
     if selection is not None:
         for hop, ring in enumerate(rings):
-            selection.hop_counts[:, hop] = ring.sizes
+            selection.hop_counts[some, hop] = ring.sizes
         weighed = list(zip(selection.weights.T[:, :, None], rings, strict=True))
-        _select_few(selection, weighed + ([] if pooling is None else _pooled(pooling, source, uses)))
+        weighed += [] if pooling is None else _pooled(pooling, source, uses)
+        _select_few(selection, weighed, selection.thresholds[some])
     if counting is not None:
-        positions = np.broadcast_to(counting.positions, (source.size, counting.positions.shape[1]))
+        positions = counting.positions if len(counting.positions) == 1 else counting.positions[some]
+        positions = np.broadcast_to(positions, (source.size, positions.shape[1]))
         for hop, ring in enumerate(rings):
-            counting.counts[:, hop] = ring.below(positions.T).T
+            counting.counts[some, hop] = ring.below(positions.T).T
 
 
 def _rings(job: SearchJob, sources: Ints) -> Iterator[Words]:
@@ -269,7 +299,7 @@ def _rings(job: SearchJob, sources: Ints) -> Iterator[Words]:
     reach = np.zeros((layout.adjacency.num_nodes, -(-sources.size // 64)), dtype=np.uint64)
     reach[sources, place >> 6] = np.uint64(1) << (place & 63).astype(np.uint64)
     for _ in range(job.hops):
-        before, added = reach.copy(), np.zeros((64 * job.mask_words, reach.shape[1]), dtype=np.uint64)
+        before, added = reach.copy(), np.zeros((64 * layout.mask_words, reach.shape[1]), dtype=np.uint64)
         if filled.size:
             reach[filled] |= np.bitwise_or.reduceat(before[back.indices], back.indptr[filled], axis=0)
         added[: layout.size] = reach[known] & ~before[known]
@@ -306,10 +336,10 @@ def _pooled(pooling: Pooling, source: Ints, uses: Words) -> list[tuple[Floats, _
     return [(np.where(c.sizes > 0, w[:, None] / np.maximum(c.sizes, 1), 0.0), c) for w, c in counted]
 
 
-def _select_few(selection: Selection, weighed: list[tuple[Floats, _Counted]]) -> None:
-    """Write each pair's threshold for each row of weights and each level."""
+def _select_few(selection: Selection, weighed: list[tuple[Floats, _Counted]], thresholds: Floats) -> None:
+    """Write the threshold of some pairs for each row of weights and each level."""
     scores = np.concatenate([[-np.inf], selection.scores, [np.inf]])
-    known, shape = selection.scores.size, selection.thresholds.shape[1::-1]  # rows of weights and pairs
+    known, shape = selection.scores.size, thresholds.shape[1::-1]  # rows of weights and pairs
 
     def mass(number: Ints) -> Floats:
         """Return the mass of the calibration nodes with a smaller number."""
@@ -331,4 +361,4 @@ def _select_few(selection: Selection, weighed: list[tuple[Floats, _Counted]]) ->
                 reached = below / whole > level if rule == ABOVE else below / whole >= level
             high = np.where(reached, middle, high)
             low = np.where(reached, low, np.minimum(middle + 1, high))
-        selection.thresholds[:, :, a] = scores[low].T
+        thresholds[:, :, a] = scores[low].T

@@ -21,8 +21,41 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import count_bits, count_bits_of_eight, inlined, jit, part
-from napsets.kernels.endings import needed_mass
-from napsets.kernels.layout import BLOCK_WORDS
+from napsets.kernels.layout import ABOVE, BLOCK_WORDS, NOMINAL
+
+
+def needed_mass(level: float, rule: int, total: float, rounding: float, own: float = 1.0) -> float:
+    """Return the smallest mass that reaches a level by a rule: −∞ where none is needed, +∞ where none is enough.
+
+    `total` is the mass of all others, and `own` the weight of the node itself. Masses are compared with what this
+    returns by ≥, whichever the rule. That is the same as dividing each of them: division by one number never decreases,
+    so there is a smallest float whose quotient is large enough.
+    """
+    whole = own + total
+    if not (level < float("inf") and whole < float("inf")):  # NaN among them: halving would never end
+        return float("inf")
+    if rule == NOMINAL:
+        needed = level * whole * (1.0 - rounding)
+        return needed if needed > 0.0 else -float("inf")
+    above = rule == ABOVE
+    if level < 0.0 or (level == 0.0 and not above):
+        return -float("inf")
+    # Two floats with the wanted one between them, then halving: as a rule a handful of floats lies between.
+    high = level * whole * (1.0 + 1e-15) + whole * 1e-323
+    while not (high / whole > level if above else high / whole >= level):
+        high *= 2.0
+    low = level * whole * (1.0 - 1e-15)
+    if low / whole > level if above else low / whole >= level:
+        low = 0.0
+    while True:
+        middle = low + (high - low) / 2.0
+        if middle <= low or middle >= high:
+            return high
+        if middle / whole > level if above else middle / whole >= level:
+            high = middle
+        else:
+            low = middle
+
 
 needed = part(needed_mass)
 
@@ -204,7 +237,7 @@ def count_below_positions(bits, mask, words, pair, room, counting):
 
 @inlined
 def finish(source, pair, bits, mask, words, room, pairs, selection, pooling, counting):
-    """Do for a pair what is wanted (see `endings`), with `words` words kept of each of `bits` and of `mask`."""
+    """Do for a pair what is wanted (see `layout`), with `words` words kept of each of `bits` and of `mask`."""
     if selection is not None:
         weights, levels = selection.weights, selection.levels
         thresholds, hop_counts = selection.thresholds[pair], selection.hop_counts[pair]

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import borrowed, frozen, jit, lowest_bit, part, prefetch
-from napsets.kernels.endings import Pairs, room_for
-from napsets.kernels.layout import BLOCK_WORDS, HubRows, lined_zeros, read_only
+from napsets.kernels.layout import BLOCK_WORDS, HubRows, lined_zeros, room_for
 from napsets.kernels.selection import finish
 
 Array = npt.NDArray[Any]
@@ -174,29 +173,31 @@ def _search_dense(source, rows, hubs, words, last_words, space):
                 count = _list_bits(ring[w], w, queue, count)
 
 
-def dense_search(sources: Array, rows: NumberedRows, hubs: HubRows, hops: int, pairs: Pairs, *ending: Any) -> None:
-    """Search around each source, by number, and do for each of its pairs what is wanted; see `endings`.
+def dense_search(
+    sources: Array, rows: NumberedRows, hubs: HubRows, hops: int, ending: tuple[Any, ...], first: int, last: int
+) -> None:
+    """Search around each of some sources, by number, and do for each of its pairs what is wanted; see `layout`.
 
     The columns of the rows must be numbers.
     """
-    words, mask_words = (rows.starts.size + 63) // 64, pairs.masks.shape[1]
+    words, mask_words = (rows.starts.size + 63) // 64, ending[0].masks.shape[1]
     space = _DenseRoom(
         lined_zeros((hops, max(words, mask_words)), np.uint64),
         np.zeros(words, np.uint64),
         np.empty(rows.starts.size, rows.columns.dtype),
         np.empty(hubs.vectors.shape[0] + 1, np.int64),
     )
-    _dense(read_only(sources), rows, hubs, space, pairs, *ending, room_for(hops, mask_words))
+    _dense(first, last, sources, rows, hubs, space, *ending, room_for(hops, mask_words))
 
 
 @jit
-def _dense(sources, rows, hubs, space, pairs, selection, pooling, counting, room):
+def _dense(first, last, sources, rows, hubs, space, pairs, selection, pooling, counting, room):
     rows, hubs, space, pairs, room = borrowed(rows), borrowed(hubs), borrowed(space), borrowed(pairs), borrowed(room)
     selection, pooling, counting = borrowed(selection), borrowed(pooling), borrowed(counting)
     words, mask_words = space.seen.shape[0], pairs.masks.shape[1]
     last_words = words if words < mask_words else mask_words
     bits = frozen(space.bits)
-    for i in range(sources.shape[0]):
+    for i in range(first, last):
         _search_dense(sources[i], rows, hubs, words, last_words, space)
         for p in range(pairs.offsets[i], pairs.offsets[i + 1]):
             mask = pairs.masks[pairs.splits[p]]
@@ -282,9 +283,11 @@ def _forget(source, bits, marked, seen):
                 seen[w] = np.uint64(0)
 
 
-def sparse_search(sources: Array, rows: NumberedRows, hops: int, pairs: Pairs, *ending: Any) -> None:
+def sparse_search(
+    sources: Array, rows: NumberedRows, hops: int, ending: tuple[Any, ...], first: int, last: int
+) -> None:
     """Do what `dense_search` does, to the same bits, touching only the words that a search marks."""
-    words, mask_words = (rows.starts.size + 63) // 64, pairs.masks.shape[1]
+    words, mask_words = (rows.starts.size + 63) // 64, ending[0].masks.shape[1]
     space = _SparseRoom(
         np.zeros((hops, words), np.uint64),
         np.zeros((hops, (words + 63) // 64), np.uint64),
@@ -293,16 +296,16 @@ def sparse_search(sources: Array, rows: NumberedRows, hops: int, pairs: Pairs, *
         lined_zeros((hops, mask_words), np.uint64),
         lined_zeros((mask_words,), np.uint64),
     )
-    _sparse(read_only(sources), rows, space, pairs, *ending, room_for(hops, mask_words))
+    _sparse(first, last, sources, rows, space, *ending, room_for(hops, mask_words))
 
 
 @jit
-def _sparse(sources, rows, space, pairs, selection, pooling, counting, room):
+def _sparse(first, last, sources, rows, space, pairs, selection, pooling, counting, room):
     rows, space, pairs, room = borrowed(rows), borrowed(space), borrowed(pairs), borrowed(room)
     selection, pooling, counting = borrowed(selection), borrowed(pooling), borrowed(counting)
     base, mask = room.base, space.mask
     kept, kept_mask = frozen(space.kept), frozen(mask)
-    for i in range(sources.shape[0]):
+    for i in range(first, last):
         _search_sparse(sources[i], rows, space)
         words = _keep_marked(space.bits, space.marked, pairs.masks.shape[1], space.kept, base)
         for p in range(pairs.offsets[i], pairs.offsets[i + 1]):

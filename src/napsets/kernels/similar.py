@@ -11,7 +11,6 @@ Of equally similar rows those with the smaller number come first. Only similarit
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy.typing as npt
 
 from napsets.kernels._jit import jit, part
 from napsets.kernels.layout import read_only
-from napsets.kernels.threads import Stop, available_threads, run
+from napsets.kernels.threads import available_threads, ranges, run_ranges
 
 Array = npt.NDArray[Any]
 
@@ -51,11 +50,7 @@ def similar_dense(rows: Array, count: int, threads: int | None = None) -> tuple[
         last = min(start + strip, size)
         np.matmul(unit[start:last], unit.T, out=held[: last - start])
         fixed = (read_only(held), start, rows_read, lengths, margin, numbers, cosines)
-
-        def work(first: int, end: int, stop: Stop, fixed: tuple[Any, ...] = fixed) -> None:
-            _choose_dense(first, end, *fixed)
-
-        _in_pieces(work, start, last, workers)
+        _in_pieces(_choose_dense, fixed, start, last, workers)
     return numbers, cosines
 
 
@@ -72,20 +67,14 @@ def similar_sparse(
     data = data.astype(np.float64)
     rows = tuple(map(read_only, (indptr.astype(np.int64), indices.astype(np.int64), data)))
     columns = tuple(map(read_only, (starts, owner[by_column], data[by_column])))
-    lengths = read_only(lengths)
-
-    def work(first: int, last: int, stop: Stop) -> None:
-        _choose_sparse(first, last, rows, columns, lengths, numbers, cosines)
-
-    _in_pieces(work, 0, size, available_threads(threads))
+    fixed = (rows, columns, read_only(lengths), numbers, cosines)
+    _in_pieces(_choose_sparse, fixed, 0, size, available_threads(threads))
     return numbers, cosines
 
 
-def _in_pieces(work: Any, start: int, last: int, threads: int) -> None:
-    piece = max(_PIECE, math.ceil((last - start) / 64))
-    bounds = [(first, min(first + piece, last)) for first in range(start, last, piece)]
-    pieces = ((end - first, partial(work, first, end)) for first, end in bounds)
-    run(pieces, threads=max(1, min(threads, len(bounds))), total=last - start)
+def _in_pieces(kernel: Any, fixed: tuple[Any, ...], start: int, last: int, threads: int) -> None:
+    pieces = ranges(start, last, max(_PIECE, math.ceil((last - start) / 64)))
+    run_ranges(lambda first, end: kernel(first, end, *fixed), pieces, threads)
 
 
 @part

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from threading import Event, Lock
 
@@ -94,6 +95,27 @@ def run(pieces: Iterable[Piece], *, threads: int, total: int, progress: Progress
     for helper in helpers:
         helper.result()
     report_progress()
+
+
+def ranges(start: int, stop: int, step: int) -> list[tuple[int, int]]:
+    """Cut start..stop into ranges of this many."""
+    return [(first, min(first + step, stop)) for first in range(start, stop, step)]
+
+
+def run_ranges(
+    work: Callable[[int, int], object],
+    pieces: Sequence[tuple[int, int]],
+    threads: int,
+    progress: Progress | None = None,
+) -> None:
+    """Call ``work(first, last)`` for each of these ranges, each on one thread."""
+
+    def piece(first: int, last: int, stop: Stop) -> None:
+        work(first, last)
+
+    total = sum(last - first for first, last in pieces)
+    tasks = ((last - first, partial(piece, first, last)) for first, last in pieces)
+    run(tasks, threads=max(1, min(threads, len(pieces))), total=total, progress=progress)
 
 
 def stages(progress: Progress | None, sizes: Sequence[int], total: int) -> list[Progress | None]:

@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 def walk(source, indptr, indices, hops, mark, stamps, queue, ends, least=None):
     """Queue the nodes within this many hops, ring after ring; return the furthest ring that has nodes, and how many.
 
-    All of them get the mark, which no other may have had before. Where `ends` is given, ring k stands at
+    All of them get the mark, which no node to be walked to may have had before. Where `ends` is given, ring k stands at
     ``queue[ends[k - 1]:ends[k]]``. The walk ends as soon as `least` nodes are queued.
     """
     stamps[source] = mark
@@ -86,36 +86,19 @@ def cut_balls(indptr, indices, roots, radius, alive, members):
     """
     offsets = np.zeros(roots.shape[0] + 1, np.int64)
     balls = 0
-    last = np.int64(0)
     for r in range(roots.shape[0]):
-        root = roots[r]
-        if not alive[root]:
-            continue
-        alive[root] = False
-        first = last
-        members[last] = root
-        last += 1
-        for _ in range(radius):
-            if first == last:  # the ball has no more nodes, however large its radius
-                break
-            end = last
-            while first < end:
-                u = members[first]
-                first += 1
-                for e in range(indptr[u], indptr[u + 1]):
-                    v = indices[e]
-                    if alive[v]:
-                        alive[v] = False
-                        members[last] = v
-                        last += 1
-        balls += 1
-        offsets[balls] = last
+        if alive[roots[r]]:
+            start = offsets[balls]
+            _, size = walk(roots[r], indptr, indices, radius, False, alive, members[start:], None)
+            balls += 1
+            offsets[balls] = start + size
     return offsets[: balls + 1]
 
 
 @part
 def _list_hops(source, indptr, indices, numbers, known, mark, stamps, queue, ends, hop_of):
-    """Write the hop of each calibration node within reach into ``hop_of[number]``."""
+    """Write the hop of each calibration node within reach into ``hop_of[number]``, and 0 for all others."""
+    hop_of[:] = 0
     rings, _ = walk(source, indptr, indices, ends.shape[0] - 1, mark, stamps, queue, ends)
     for ring in range(1, rings + 1):
         for place in range(ends[ring - 1], ends[ring]):
@@ -167,18 +150,6 @@ def _select_far(i, p, hop_of, counts, pairs, selection, pooling):
                 selection.thresholds[p, d, a] = selection.scores[low]
 
 
-@part
-def _count_below(p, hop_of, counting):
-    positions, counts = counting.positions[p if counting.positions.shape[0] > 1 else 0], counting.counts[p]
-    for k in range(counts.shape[0]):
-        for q in range(positions.shape[0]):
-            counts[k, q] = 0
-    for number in range(hop_of.shape[0]):
-        if hop_of[number] > 0:
-            for q in range(positions.shape[0]):
-                counts[hop_of[number] - 1, q] += number < positions[q]
-
-
 class _FarRoom(NamedTuple):
     """Where a search works: marks, a queue, where each ring ends in it, hops by number, and counts by hop."""
 
@@ -190,31 +161,33 @@ class _FarRoom(NamedTuple):
 
 
 def far_search(
-    sources: Array, indptr: Array, indices: Array, numbers: Array, known: int, hops: int, *ending: Any
+    sources: Array, rows: tuple[Array, Array], numbers: Array, known: int, hops: int, ending: Any, first: int, last: int
 ) -> None:
-    """Search around each source and do for each of its pairs what is wanted; see `endings`.
+    """Search around some sources and do for each of their pairs what is wanted; see `layout`.
 
     Sources go by their ids; `numbers` says what number each node has, and those below `known` calibrate.
     """
     room = _FarRoom(
         np.full(numbers.size, -1),
-        np.empty(numbers.size, indices.dtype),
+        np.empty(numbers.size, rows[1].dtype),
         np.empty(hops + 1, np.int64),
         np.empty(known, np.int64),
         np.empty((hops, 1), np.int64),
     )
-    _far(sources, indptr, indices, numbers, known, room, *ending)
+    _far(first, last, sources, *rows, numbers, known, room, *ending)
 
 
 @jit
-def _far(sources, indptr, indices, numbers, known, room, pairs, selection, pooling, counting):
+def _far(first, last, sources, indptr, indices, numbers, known, room, pairs, selection, pooling, counting):
     stamps, queue, ends, hop_of, counts = room
-    for i in range(sources.shape[0]):
-        for number in range(known):
-            hop_of[number] = 0
+    for i in range(first, last):
         _list_hops(sources[i], indptr, indices, numbers, known, i, stamps, queue, ends, hop_of)
         for p in range(pairs.offsets[i], pairs.offsets[i + 1]):
             if selection is not None:
                 _select_far(i, p, hop_of, counts, pairs, selection, pooling)
             if counting is not None:
-                _count_below(p, hop_of, counting)
+                positions = counting.positions[p if counting.positions.shape[0] > 1 else 0]
+                for q in range(positions.shape[0]):
+                    _count(hop_of, pairs.masks[pairs.splits[p]], positions[q], counts)
+                    for k in range(counts.shape[0]):
+                        counting.counts[p, k, q] = counts[k, 0]

@@ -22,7 +22,7 @@ from napsets.checks.arguments import FloatArray, IntArray, Sealed, sealed
 from napsets.checks.values import Registry
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, Graph
-from napsets.kernels import endings
+from napsets.kernels import layout
 from napsets.kernels.layout import FEW_HOPS, Layout
 from napsets.predictions import NodeThresholds
 from napsets.quantile import ROUNDING
@@ -36,7 +36,7 @@ LOCALISERS: Registry[Any] = Registry("LOCALISERS")
 
 
 #: The rules of cuts, as kernels know them.
-RULES = {"nominal": endings.NOMINAL, "at least": endings.AT_LEAST, "above": endings.ABOVE}
+RULES = {"nominal": layout.NOMINAL, "at least": layout.AT_LEAST, "above": layout.ABOVE}
 
 
 class Cut(NamedTuple):

@@ -20,8 +20,7 @@ from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array
 from napsets.checks.values import check_hops, check_number, check_threads, choose, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, check_direction
-from napsets.kernels.endings import Reach
-from napsets.kernels.layout import FEW_HOPS, Layout
+from napsets.kernels.layout import FEW_HOPS, Layout, Reach
 from napsets.kernels.search import count_below, find_thresholds
 from napsets.localisers.base import (
     LOCALISERS,

@@ -215,7 +215,7 @@ def _thresholds(
     progress: Any,
     strategy: str | None,
 ) -> HopThresholds:
-    from napsets.kernels.endings import Reach
+    from napsets.kernels.layout import Reach
     from napsets.kernels.search import find_thresholds
 
     weights = _weight_rows(hop_weights)

@@ -13,7 +13,7 @@ from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.values import check_number, choose, shown
 from napsets.errors import InvalidInputError, warn
 from napsets.graph import Direction, check_direction
-from napsets.kernels.endings import Reach
+from napsets.kernels.layout import Reach
 from napsets.localisers.base import LOCALISERS, Reference, graph_of
 from napsets.localisers.hops import AroundLocal, Sizes, Weighting
 from napsets.quantile import LARGEST_WEIGHT
