@@ -173,22 +173,9 @@ def _gather(v, links, near, far, room):
 def list_moves(first, rows, candidates, links, judges, rule, cuts, room, moves):
     """List the judges that may be elsewhere among the cuts, for each row, from the first on, and each candidate.
 
-    Parameters
-    ----------
-    first : int
-        The first row.
-    rows : int64 of shape (rows, 3)
-        Nodes; the number of each among the judges, −1 for others; the label that is evidence already, −1 for none and
-        −2 for one that no candidate replaces.
-    candidates : int64
-        Labels.
-    links, judges, rule, cuts, room, moves
-        As in `napsets.kernels.candidates`. The cuts have one window for all, or one for each row and candidate.
-
-    Returns
-    -------
-    tuple
-        The first row that was not done for lack of space, and how many moves are listed.
+    `rows`, of shape (rows, 3), are nodes; the number of each among the judges, −1 for others; and the label that is
+    evidence already, −1 for none and −2 for one that no candidate replaces. The cuts have one window for all, or one
+    for each row and candidate. Returns the first row that was not done for lack of space, and how many are listed.
     """
     links, judges, cuts = borrowed(links), borrowed(judges), borrowed(cuts)
     room, moves = borrowed(room), borrowed(moves)

@@ -15,13 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.kernels._jit import jit
-from napsets.kernels.layout import edges_of, read_only
+from napsets.kernels.layout import Array, Ints, edges_of, read_only
 from napsets.kernels.threads import Kernels, available_threads, run_ranges
-
-Array = npt.NDArray[Any]
 
 #: The kernels that bring edges into rows, and about what NumPy needs for one edge, in nanoseconds.
 _KERNELS = Kernels(0.9, "csr._lay_rows")
@@ -271,7 +268,7 @@ _CUT_EDGES = 1 << 20
 LEAST_EDGES = 1 << 16
 
 
-def row_ranges(indptr: npt.NDArray[np.int64], parts: int = 1, most: int | None = None) -> list[tuple[int, int]]:
+def row_ranges(indptr: Ints, parts: int = 1, most: int | None = None) -> list[tuple[int, int]]:
     """Cut the nodes into at least this many ranges, if they are worth it, with at most about this many edges each."""
     nodes = indptr.size - 1
     size = int(indptr[-1]) + nodes
@@ -280,9 +277,7 @@ def row_ranges(indptr: npt.NDArray[np.int64], parts: int = 1, most: int | None =
     return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
 
 
-def renumbered(
-    indptr: npt.NDArray[np.int64], indices: npt.NDArray[Any], numbers: npt.NDArray[Any], known: int, threads: int
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def renumbered(indptr: Ints, indices: Array, numbers: Array, known: int, threads: int) -> tuple[Array, Ints]:
     """Return the rows in numbers instead of ids, those below `known` first in each, and where these end."""
     out = np.empty_like(indices, dtype=numbers.dtype)
     middles = np.empty(indptr.size - 1, dtype=np.int64)
@@ -329,10 +324,7 @@ def neighbour_sums(indptr: Array, indices: Array, values: Array, threads: int | 
         ones = np.ones(indices.size)
         few: Array = csr_array((ones, indices, indptr), shape=(indptr.size - 1, values.shape[0])) @ values
         return few
-    out = np.zeros((indptr.size - 1, values.shape[1]))
-    count = available_threads(threads)
-    _in_parts(_add_rows, row_ranges(indptr, 4 * count), count, indptr, indices, values, out)
-    return out
+    return _summed(_add_rows, indptr, indices, values, values.shape[1], threads)
 
 
 def neighbour_labels(indptr: Array, indices: Array, labels: Array, classes: int, threads: int | None = None) -> Array:
@@ -340,14 +332,18 @@ def neighbour_labels(indptr: Array, indices: Array, labels: Array, classes: int,
 
     What `neighbour_sums` of a matrix of zeros and ones would give, without that matrix.
     """
+    if _SUM_KERNELS.pay(indices.size * 25.0):
+        return _summed(_count_rows, indptr, indices, labels, classes, threads)
     out = np.zeros((indptr.size - 1, classes))
-    if not _SUM_KERNELS.pay(indices.size * 25.0):
-        rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
-        known = labels[indices] >= 0
-        np.add.at(out, (rows[known], labels[indices[known]]), 1.0)
-        return out
-    count = available_threads(threads)
-    _in_parts(_count_rows, row_ranges(indptr, 4 * count), count, indptr, indices, labels, out)
+    rows, known = np.repeat(np.arange(indptr.size - 1), np.diff(indptr)), labels[indices] >= 0
+    np.add.at(out, (rows[known], labels[indices[known]]), 1.0)
+    return out
+
+
+def _summed(kernel: Any, indptr: Array, indices: Array, values: Array, width: int, threads: int | None) -> Array:
+    """Return what a kernel adds to zeros, by row, from the values of its columns."""
+    out, count = np.zeros((indptr.size - 1, width)), available_threads(threads)
+    _in_parts(kernel, row_ranges(indptr, 4 * count), count, indptr, indices, values, out)
     return out
 
 

@@ -15,10 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.kernels._jit import borrowed, jit, part
-from napsets.kernels.layout import read_only, room_for
+from napsets.kernels.layout import Array, read_only, room_for
 from napsets.kernels.selection import finish
 
 WORDS = 8  # 512 sources
@@ -151,7 +150,7 @@ def transpose(first, last, order, count, before, after, hop, vectors):
                 vectors[g * 64 + i, hop, w] = tiles[g, i]
 
 
-def finish_all(first: int, last: int, vectors: npt.NDArray[Any], start: int, ending: tuple[Any, ...]) -> None:
+def finish_all(first: int, last: int, vectors: Array, start: int, ending: tuple[Any, ...]) -> None:
     """Do for every pair of some sources what is wanted with their vectors, the first of which is `start`'s."""
     room = room_for(vectors.shape[1], ending[0].masks.shape[1])
     _finish_all(first, last, read_only(vectors), start, *ending, room)

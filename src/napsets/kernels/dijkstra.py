@@ -15,15 +15,13 @@ changes a bit.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.kernels._jit import borrowed, jit, lowest_bit, part, sort_in_place
+from napsets.kernels.layout import Array
 from napsets.kernels.selection import needed, others_of, shares_of, with_others
-
-Array = npt.NDArray[Any]
 
 #: Nodes settled between two looks at whether to stop.
 _SETTLED = 1 << 19

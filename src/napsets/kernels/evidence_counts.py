@@ -302,18 +302,9 @@ def count_reference_degrees(slots, rows, reference_degree):
 def fix_rows(model, around, alike, others, recalibration, exponents, fixed):
     """Write the part of the evidence that no label outside the reference changes, as `Evidence.fixed` adds it up.
 
-    Parameters
-    ----------
-    model, around, alike : float64 of shape (rows, classes)
-        Logarithms of the factors.
-    others : float64 of shape (rows,)
-        The logarithm of 1 + degree.
-    recalibration : float64 of shape (inputs + 1, classes)
-        Coefficients of the first two, of the last, and constants; of no rows where there are none.
-    exponents : float64 of shape (3,)
-        Of the model, of what is around, and of those alike.
-    fixed : float64 of shape (rows, classes)
-        Written.
+    `model`, `around` and `alike` are logarithms of factors, of shape (rows, classes) and with one exponent each;
+    `others` is log(1 + degree) of each row. The rows of `recalibration` are coefficients of the first two, of the last,
+    and constants; there are none where there is no recalibration.
     """
     size, classes = model.shape
     added = np.empty(classes)

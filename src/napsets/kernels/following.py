@@ -66,17 +66,14 @@ def find_thresholds(slots, rows, known, walk, question, values, near):
         slot = slots[v]
         count = walk_hops(slot, hops, rows, walk, member, 1)
         local, at_hop = np.empty(count), np.empty(count, np.int64)
-        met, k = 0, 1
-        near[v] = 0
-        for i in range(1, count):
-            while i >= ends[k]:
-                k += 1
-            other = queue[i]
-            if member[other]:
-                local[met] = scores[other]
-                at_hop[met] = k - 1
-                near[v, k - 1] += 1
-                met += 1
+        met = 0
+        for k in range(hops):
+            before = met
+            for i in range(ends[k], ends[k + 1]):
+                if member[queue[i]]:
+                    local[met], at_hop[met] = scores[queue[i]], k
+                    met += 1
+            near[v, k] = met - before
         order = np.argsort(local[:met])
         local = local[order]
         running = np.zeros((met + 1, hops), np.int64)
@@ -196,17 +193,15 @@ def count_around(entries, rows, known, walk, held_out):
     hops = held_out.near.shape[1]
     for entry in entries:
         score = held_out.scores[entry]
-        count = walk_hops(held_out.slots[entry], hops, rows, walk, known.member, 1)
-        held_out.below[entry] = 0
-        held_out.near[entry] = 0
-        k = 1
-        for i in range(1, count):
-            while i >= walk.ends[k]:
-                k += 1
-            other = walk.queue[i]
-            if known.member[other]:
-                held_out.near[entry, k - 1] += 1
-                held_out.below[entry, k - 1] += known.scores[other] < score
+        walk_hops(held_out.slots[entry], hops, rows, walk, known.member, 1)
+        for k in range(hops):
+            near, below = 0, 0
+            for i in range(walk.ends[k], walk.ends[k + 1]):
+                other = walk.queue[i]
+                if known.member[other]:
+                    near += 1
+                    below += known.scores[other] < score
+            held_out.near[entry, k], held_out.below[entry, k] = near, below
         held_out.stale[entry] = False
 
 
@@ -231,15 +226,13 @@ def shift_counts(slot, score, group, sign, entry_of, rows, walk, held_out):
         held_out.all_below[entry] += below
         if held_out.groups[entry] == group:
             held_out.same_below[entry] += below
-    count = walk_hops(slot, hops, rows, walk, entry_of, 0)
-    k = 1
-    for i in range(1, count):
-        while i >= walk.ends[k]:
-            k += 1
-        entry = entry_of[walk.queue[i]]
-        if entry >= 0:
-            held_out.near[entry, k - 1] += sign
-            held_out.below[entry, k - 1] += sign * (score < held_out.scores[entry])
+    walk_hops(slot, hops, rows, walk, entry_of, 0)
+    for k in range(hops):
+        for i in range(walk.ends[k], walk.ends[k + 1]):
+            entry = entry_of[walk.queue[i]]
+            if entry >= 0:
+                held_out.near[entry, k] += sign
+                held_out.below[entry, k] += sign * (score < held_out.scores[entry])
 
 
 @jit

@@ -97,25 +97,9 @@ def _find(row, column, starts, sizes, columns):
 
 @jit
 def insert_edges(source, target, starts, sizes, rooms, columns, used, changed):
-    """Enter directed edges until there is no room; say which were new.
+    """Enter directed edges, unless they are there or loops, until there is no room; `changed` says which were new.
 
-    Parameters
-    ----------
-    source, target : int64 of shape (edges,)
-        The edges; those that are there already, and loops, change nothing.
-    starts, sizes, rooms : int64 of shape (nodes,)
-        The rows; written.
-    columns : int32 or int64
-        The neighbours; written.
-    used : int
-        Entries of `columns` that belong to some row, or did.
-    changed : bool of shape (edges,)
-        Written: which edges were not there before.
-
-    Returns
-    -------
-    tuple of int
-        How many edges were handled, and the new `used`.
+    `used` entries of `columns` belong to some row, or did. Returns how many edges were handled, and the new `used`.
     """
     for e in range(source.size):
         row, column = source[e], target[e]

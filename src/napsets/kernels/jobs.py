@@ -19,12 +19,23 @@ import numpy.typing as npt
 
 from napsets.kernels import deep, shallow, walk
 from napsets.kernels.csr import row_ranges
-from napsets.kernels.layout import FEW_HOPS, NO_VECTORS, HubRows, Layout, SearchJob, pack, read_only, seen_by_kernels
+from napsets.kernels.layout import (
+    FEW_HOPS,
+    NO_VECTORS,
+    Floats,
+    HubRows,
+    Ints,
+    Layout,
+    SearchJob,
+    Words,
+    pack,
+    read_only,
+    seen_by_kernels,
+)
 from napsets.kernels.search import is_small
 from napsets.kernels.shallow import count_touched
 from napsets.kernels.threads import Progress, Stop, ranges, run, run_ranges
 
-Words = npt.NDArray[np.uint64]
 Range = tuple[int, int]
 
 #: Sources planned together; the bit-parallel search takes them all at once.
@@ -63,7 +74,7 @@ class SourceBatch:
         return ranges(self.first, self.last, step)
 
 
-def plan(layout: Layout, sources: npt.NDArray[np.int64], hops: int, strategy: str | None) -> list[SourceBatch]:
+def plan(layout: Layout, sources: Ints, hops: int, strategy: str | None) -> list[SourceBatch]:
     """Choose a strategy for each batch of sources, or take the same for all."""
     costs, bounds = _Costs(layout, hops), ranges(0, sources.size, BATCH)
     if strategy is None and is_small(layout, sources.size):
@@ -112,9 +123,7 @@ class _Costs:
         }
 
 
-def _sampled(
-    layout: Layout, sources: npt.NDArray[np.int64], bounds: list[Range], hops: int, costs: _Costs
-) -> npt.NDArray[np.float64]:
+def _sampled(layout: Layout, sources: Ints, bounds: list[Range], hops: int, costs: _Costs) -> Floats:
     """Return the mean number of edges that a search reads, and the work of it, by batch; too low where it is costly.
 
     Costly batches take long to sample too, and sources that share a hub stand together. So every `_STRIDE`-th batch is

@@ -19,6 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
 Record = TypeVar("Record", bound=tuple[Any, ...] | None)
 
 #: Words in a block: the bits of one are counted by a single instruction, where there is one.
@@ -48,11 +51,11 @@ class Adjacency(Protocol):
     """What is read of a graph: compressed sparse rows."""
 
     @property
-    def indptr(self) -> npt.NDArray[np.int64]:
+    def indptr(self) -> Ints:
         """Row v is ``indices[indptr[v]:indptr[v + 1]]``."""
 
     @property
-    def indices(self) -> npt.NDArray[Any]:
+    def indices(self) -> Array:
         """Neighbours by id, int32 or int64."""
 
     @property
@@ -72,10 +75,10 @@ class HubRows(NamedTuple):
     """Where rows end, and the vectors of those that are held as such."""
 
     #: For each number, where its row of neighbours ends; for a hub, ``~h`` instead, which is less than any start.
-    ends: npt.NDArray[np.int64]
+    ends: Ints
     #: The same for the last hop, where only calibration nodes matter: they come first in each row.
-    last_ends: npt.NDArray[np.int64]
-    vectors: npt.NDArray[np.uint64]  #: ``vectors[h]`` has the bits of a hub's neighbours, padded to whole blocks.
+    last_ends: Ints
+    vectors: Words  #: ``vectors[h]`` has the bits of a hub's neighbours, padded to whole blocks.
 
 
 class Layout:
@@ -85,25 +88,25 @@ class Layout:
     by.
     """
 
-    def __init__(self, adjacency: Adjacency, calibration: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> None:
+    def __init__(self, adjacency: Adjacency, calibration: Ints, scores: Array) -> None:
         self.adjacency = adjacency
         self.calibration = calibration
         order = np.argsort(scores)
         if (scores[order[1:]] == scores[order[:-1]]).any():
             # Of equal scores the first stays first: sums in this order are then the same on every processor.
             order = np.argsort(scores, kind="stable")
-        self.sorted_scores: npt.NDArray[np.float64] = scores[order].astype(np.float64, copy=False)
+        self.sorted_scores: Floats = scores[order].astype(np.float64, copy=False)
         others = np.ones(adjacency.num_nodes, dtype=bool)
         others[calibration] = False
         #: ``nodes[number]`` is a node and ``numbers[node]`` its number: calibration nodes first, by score.
-        self.nodes: npt.NDArray[np.int64] = np.concatenate([calibration[order], np.flatnonzero(others)])
+        self.nodes: Ints = np.concatenate([calibration[order], np.flatnonzero(others)])
         self.numbers = np.empty(adjacency.num_nodes, dtype=adjacency.indices.dtype)
         self.numbers[self.nodes] = np.arange(adjacency.num_nodes)
         #: Where the row of a number starts and stops.
         self.starts = adjacency.indptr[:-1][self.nodes]
         self.stops = adjacency.indptr[1:][self.nodes]
         #: What `renumber` returns, once it was needed.
-        self.renumbered: tuple[npt.NDArray[Any], npt.NDArray[np.int64]] | None = None
+        self.renumbered: tuple[Array, Ints] | None = None
 
     @property
     def size(self) -> int:
@@ -115,7 +118,7 @@ class Layout:
         """Words that hold a bit for each calibration node, in whole blocks."""
         return -(-self.size // (64 * BLOCK_WORDS)) * BLOCK_WORDS
 
-    def renumber(self, threads: int = 1) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    def renumber(self, threads: int = 1) -> tuple[Array, Ints]:
         """Return the neighbours by number instead of id, and where those that calibrate end in each row.
 
         The first is a copy of the graph's largest array, in which the calibration nodes of each row come first. It
@@ -147,7 +150,7 @@ class Layout:
         ends[hubs] = last_ends[hubs] = ~np.arange(hubs.size)
         return HubRows(ends, last_ends, vectors)
 
-    def masks(self, splits: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.uint64]:
+    def masks(self, splits: npt.NDArray[np.bool_] | None) -> Words:
         """Pack, for each split, which calibration nodes it uses into words: bit b of word w is number 64·w + b.
 
         ``splits[s, i]`` says it of ``calibration[i]``; None stands for one split that uses all of them.
@@ -160,7 +163,7 @@ class Layout:
         return pack(flags)
 
 
-def least_hub_degree(degrees: npt.NDArray[np.int64]) -> int:
+def least_hub_degree(degrees: Ints) -> int:
     """Return the degree from which on a node is a hub: where a vector pays, and as far as all of them have room."""
     words = (degrees.size + 63) // 64
     least = max(_LEAST_DEGREE, int(EDGES_A_WORD * words)) + 1
@@ -275,13 +278,13 @@ class SearchJob(NamedTuple):
     """The sources to be searched around, and what is wanted of each of their pairs."""
 
     layout: Layout  #: Where to search.
-    sources: npt.NDArray[np.int64]  #: Node ids, in the order of handling, each once.
+    sources: Ints  #: Node ids, in the order of handling, each once.
     hops: int  #: Depth of the search.
     #: As kernels take them: pairs; a selection, with a pooling or without; a counting. None for what is not wanted.
     ending: Any
 
 
-def count_bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
+def count_bits(words: Words) -> npt.NDArray[np.uint8]:
     """Return how many bits are set in each word; NumPy counts them itself from version 2 on."""
     if hasattr(np, "bitwise_count"):
         counts: npt.NDArray[np.uint8] = np.bitwise_count(words)
@@ -290,19 +293,19 @@ def count_bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
     return np.asarray(np.unpackbits(by_word, axis=-1).sum(axis=-1, dtype=np.uint8))
 
 
-def pack(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+def pack(flags: npt.NDArray[np.bool_]) -> Words:
     """Pack the last axis, whole words of flags, into bits."""
     return np.packbits(flags, axis=-1, bitorder="little").view("<u8").astype(np.uint64, copy=False)
 
 
-def edges_of(indptr: npt.NDArray[np.int64], nodes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def edges_of(indptr: Ints, nodes: Array) -> tuple[Array, Ints]:
     """Return where the rows of some nodes begin, were they one after the other, and which edges stand in them."""
     sizes = np.diff(indptr)[nodes]
     offsets = np.append(0, np.cumsum(sizes))
     return offsets, np.arange(offsets[-1]) + np.repeat(indptr[:-1][nodes] - offsets[:-1], sizes)
 
 
-def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def read_only(array: Array) -> Array:
     """Return a view that cannot be written to.
 
     To Numba, arrays that can be written to and arrays that cannot are of two types. What kernels only read is
@@ -315,7 +318,7 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
-def lined_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+def lined_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     """Return zeros for a kernel to work in, from the start of a line of the cache on.
 
     NumPy's own may begin anywhere, and then every read of eight words touches two lines. Kernels do not make such

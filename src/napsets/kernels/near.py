@@ -8,17 +8,12 @@ from queue import Empty, LifoQueue
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.kernels import dijkstra
 from napsets.kernels.dijkstra import Met, Roads
-from napsets.kernels.layout import Layout, Pairs, Reach, read_only, seen_by_kernels
+from napsets.kernels.layout import Array, Floats, Ints, Layout, Pairs, Reach, read_only, seen_by_kernels
 from napsets.kernels.search import as_ordered, pooling_of, selection_of
 from napsets.kernels.threads import Progress, Stop, available_threads, ranges, run
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Array = npt.NDArray[Any]
 
 #: Distances to weights: from shape (met,) to shape (rows, met).
 Weigh = Callable[[Floats], Floats]

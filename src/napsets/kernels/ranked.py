@@ -13,7 +13,7 @@ from napsets.kernels.growing import count_pairs, insert_pair, move_pair, pair_at
 class Ranking(NamedTuple):
     """How scores are ranked among those of the reference; see `napsets.scores.by_label`."""
 
-    #: Blocks. The pairs (0, score) of the reference, and (label, score).
+    #: Blocks. The pairs (0, score) of the reference, and (label, score); these stay empty where scores are not ranked.
     everyone: Any
     own: Any
     #: int64 of shape (labels,). How many reference nodes have each label, and how many have a smaller one.
@@ -24,21 +24,6 @@ class Ranking(NamedTuple):
     mix: float
     shrink: float
     slope: float
-
-
-class Lists(NamedTuple):
-    """The scores of labelled nodes in order."""
-
-    #: Blocks. Those of the reference, as in `Ranking`; the second stays empty where scores are not ranked by label.
-    everyone: Any
-    own: Any
-    #: Blocks. Those of the labels held out: pairs (label, score), or (0, score) where scores are not ranked by label.
-    held_out: Any
-    #: int64 of shape (labels,). How many reference nodes have each label, how many have a smaller one, and how many are
-    #: held out with it.
-    sizes: Any
-    before: Any
-    held_out_sizes: Any
 
 
 @part
@@ -62,25 +47,27 @@ def _replace(blocks, label, old, new):
 
 
 @jit
-def replace_scores(start, codes, old, new, by_label, lists):
+def replace_scores(start, codes, old, new, ranking, held_out, held_out_sizes):
     """Replace scores in the lists, from one on, until a list has no block left; return how many are done.
 
-    Codes are those of `SlotLabels`. NaN stands for a score that is in no list.
+    Codes are those of `SlotLabels`. NaN stands for a score that is in no list. Pairs that are held out are those of
+    `count_ranked`, and their sizes are by label.
     """
+    by_label = ranking.mix >= 0.0
     for i in range(start, codes.size):
-        if _is_full(lists.everyone) or _is_full(lists.own) or _is_full(lists.held_out):
+        if _is_full(ranking.everyone) or _is_full(ranking.own) or _is_full(held_out):
             return i
         label = abs(codes[i]) - 1
         group = float(label) if by_label else 0.0
         if codes[i] < 0:
-            lists.held_out_sizes[label] += _replace(lists.held_out, group, old[i], new[i])
+            held_out_sizes[label] += _replace(held_out, group, old[i], new[i])
             continue
-        _replace(lists.everyone, 0.0, old[i], new[i])
+        _replace(ranking.everyone, 0.0, old[i], new[i])
         if by_label:
-            more = _replace(lists.own, group, old[i], new[i])
-            lists.sizes[label] += more
-            for other in range(label + 1, lists.before.size):
-                lists.before[other] += more
+            more = _replace(ranking.own, group, old[i], new[i])
+            ranking.sizes[label] += more
+            for other in range(label + 1, ranking.before.size):
+                ranking.before[other] += more
     return codes.size
 
 
@@ -228,22 +215,9 @@ def scores_between(first, last, blocks, sizes, ranking, guess, guesses):
 def select_changed(values, below, total, places, starts, removed, changed, thresholds):
     """Write the order statistic of each row and candidate, with some scores left out and others in their place.
 
-    Parameters
-    ----------
-    values, below : float64 array, int
-        Scores around the places that are wanted, ascending, and how many are below them.
-    total : int
-        How many scores there are.
-    places : int64 of shape (rows,)
-        Which score is wanted of each row, from 0.
-    starts : int64 of shape (rows + 1,)
-        Where the changes of each row start.
-    removed : float64 of shape (changes,)
-        Scores that are left out.
-    changed : float64 of shape (changes, candidates)
-        Scores in their place; NaN for none.
-    thresholds : float64 of shape (rows, candidates)
-        Written.
+    `values` are the scores around the places that are wanted, from 0 and one per row, ascending; `below` are below
+    them, of `total` in all. Row r leaves out ``removed[starts[r]:starts[r + 1]]`` for those of `changed`, which has one
+    column per candidate; NaN stands for none.
     """
     low = -np.inf if below == 0 else values[0]
     high = np.inf if below + values.size == total else values[-1]

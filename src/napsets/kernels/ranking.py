@@ -5,13 +5,10 @@ NumPy ranks rows to the same bits, where that takes less time than compiling a k
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from napsets.kernels._jit import jit, part
-from napsets.kernels.layout import read_only
+from napsets.kernels.layout import Array, read_only
 from napsets.kernels.threads import Kernels
 
 #: The kernels, with what the compiler needs to start, and about what NumPy needs for one of them, in nanoseconds.
@@ -59,7 +56,7 @@ def _merge(row, order, spare, start, middle, end):
             left += 1
 
 
-def rank_all(probabilities: npt.NDArray[Any], cumulative: npt.NDArray[Any], rank: npt.NDArray[Any]) -> None:
+def rank_all(probabilities: Array, cumulative: Array, rank: Array) -> None:
     """For every class of every row: the sum of probabilities up to and including it, and its rank from 1."""
     classes = probabilities.shape[1]
     if _ALL.pay(_RANKED * probabilities.size):
@@ -72,13 +69,7 @@ def rank_all(probabilities: npt.NDArray[Any], cumulative: npt.NDArray[Any], rank
     np.put_along_axis(rank, order, np.arange(1, classes + 1)[None], axis=1)
 
 
-def rank_labels(
-    probabilities: npt.NDArray[Any],
-    labels: npt.NDArray[Any],
-    cumulative: npt.NDArray[Any],
-    rank: npt.NDArray[Any],
-    largest: npt.NDArray[Any],
-) -> None:
+def rank_labels(probabilities: Array, labels: Array, cumulative: Array, rank: Array, largest: Array) -> None:
     """Write the same as `rank_all` for one label per row, and the row's largest probability."""
     classes = probabilities.shape[1]
     if _LABELS.pay(_SUMMED * probabilities.size):

@@ -199,21 +199,20 @@ def shadow(indptr, indices, roots, depth, fanout, key, layers, slot):
     row_start = np.empty(64 * batch, np.int64)
     edges = np.empty(256 * batch, np.int64)  # columns, as places in `flat`
     members, drawn = np.empty(512, np.int64), np.empty(64, np.int64)
-    counts = np.zeros((layers + 1, batch), np.int64)
+    levels = np.empty(64 * batch, np.int64)  # the distance of each from its root
     total = filled = 0
     for b in range(batch):
         size, members, drawn = _ego(indptr, indices, roots[b], depth, fanout, key, slot, members, drawn)
         place = np.full(size, -1, np.int64)
         flat, degrees = _grown(flat, total + size), _grown(degrees, total + size)
-        row_start = _grown(row_start, total + size)
+        row_start, levels = _grown(row_start, total + size), _grown(levels, total + size)
         place[0] = total
         flat[total] = roots[b]
-        counts[0, b] = 1
         begin, end, total = total, total + 1, total + 1
         for level in range(layers + 1):
             for i in range(begin, end):
                 node = flat[i]
-                row_start[i] = filled
+                levels[i], row_start[i] = level, filled
                 degree = 0
                 edges = _grown(edges, filled + size)
                 for e in range(indptr[node], indptr[node + 1]):
@@ -230,35 +229,24 @@ def shadow(indptr, indices, roots, depth, fanout, key, layers, slot):
                 if level < layers:
                     filled += degree
             begin, end = end, total
-            if level < layers:
-                counts[level + 1, b] = end - begin
         for i in range(size):
             slot[members[i]] = -1
-    return _by_level(flat[:total], degrees, row_start, edges, counts)
+    return _by_level(flat[:total], levels, degrees, row_start, edges, layers)
 
 
 @part
-def _by_level(flat, degrees, row_start, edges, counts):
+def _by_level(flat, levels, degrees, row_start, edges, layers):
     """Reorder ego-nets that stand one after another so that all roots come first, then all their neighbours, …."""
-    levels, batch = counts.shape
-    sizes = np.zeros(levels, np.int64)
-    final = np.empty(flat.shape[0], np.int64)
-    starts = np.zeros((levels, batch), np.int64)
-    running = 0
-    for level in range(levels):
-        for b in range(batch):
-            starts[level, b] = running
-            running += counts[level, b]
-        sizes[level] = running
-    source = np.empty(flat.shape[0], np.int64)
-    at = 0
-    for b in range(batch):
-        for level in range(levels):
-            for k in range(counts[level, b]):
-                final[at] = starts[level, b] + k
-                source[final[at]] = at
-                at += 1
-    rows = sizes[levels - 2]
+    sizes = np.zeros(layers + 1, np.int64)
+    final, source = np.empty(flat.shape[0], np.int64), np.empty(flat.shape[0], np.int64)
+    placed = 0
+    for level in range(layers + 1):
+        for i in range(flat.shape[0]):
+            if levels[i] == level:
+                final[i], source[placed] = placed, i
+                placed += 1
+        sizes[level] = placed
+    rows = sizes[layers - 1]
     offsets = np.zeros(rows + 1, np.int64)
     for i in range(rows):
         offsets[i + 1] = offsets[i] + degrees[source[i]]

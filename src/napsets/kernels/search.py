@@ -17,13 +17,17 @@ import numpy.typing as npt
 from napsets.kernels.layout import (
     ABOVE,
     NOMINAL,
+    Array,
     Counting,
+    Floats,
+    Ints,
     Layout,
     Pairs,
     Pooling,
     Reach,
     SearchJob,
     Selection,
+    Words,
     count_bits,
     pack,
     read_only,
@@ -35,10 +39,6 @@ from napsets.kernels.threads import Kernels, Progress, available_threads, ranges
 _KERNELS = Kernels(5.0, "shallow._dense", "shallow._sparse", "deep._finish_all", "walk._far")
 #: Edges: where all searches together read fewer, they are done before the best way to do them could be chosen.
 _SMALL = 1 << 20
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 
 def find_thresholds(
@@ -98,7 +98,7 @@ def count_below(
     threads: int | None = None,
     progress: Progress | None = None,
     strategy: str | None = None,
-) -> npt.NDArray[Any]:
+) -> Array:
     """Count, by hop, the calibration nodes around each node whose number is below some positions.
 
     Numbers ascend with scores, so a position is how many scores lie below a value: ``np.searchsorted`` of
@@ -128,7 +128,7 @@ def _fastest(layout: Layout, nodes: int, hops: int, thresholds: int) -> str | No
     return None if _KERNELS.pay(_numpy_nanoseconds(layout, nodes, hops, thresholds)) else "few"
 
 
-def as_ordered(order: Ints, results: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def as_ordered(order: Ints, results: Array) -> Array:
     """Return the results that belong to the places of an order at these places."""
     placed = np.empty_like(results)
     placed[order] = results
@@ -211,7 +211,7 @@ def pooling_of(layout: Layout, sources: Ints, pairs: Pairs, reach: Reach, rows: 
     return Pooling(pools, alikes, own, group, _ranks(masks, np.int64), group_masks, group_ranks)
 
 
-def _group_masks(groups: npt.NDArray[Any], names: npt.NDArray[Any], words: int) -> npt.NDArray[np.uint64]:
+def _group_masks(groups: Array, names: Array, words: int) -> Words:
     """Pack which numbers are of each of the named groups into words; `groups` are those of all numbers, in order."""
     flags = np.zeros(64 * words, dtype=bool)
     packed = np.empty((names.size, words), dtype=np.uint64)
@@ -221,7 +221,7 @@ def _group_masks(groups: npt.NDArray[Any], names: npt.NDArray[Any], words: int) 
     return packed
 
 
-def _ranks(masks: npt.NDArray[np.uint64], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+def _ranks(masks: Words, dtype: npt.DTypeLike) -> Array:
     """Return how many bits each row of words has before each word, and in all."""
     ranks = np.zeros((masks.shape[0], masks.shape[1] + 1), dtype=dtype)
     for words, row in zip(masks, ranks, strict=True):

@@ -15,13 +15,12 @@ the mass of the hops stands still while c grows.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.kernels._jit import count_bits, count_bits_of_eight, inlined, jit, part
-from napsets.kernels.layout import ABOVE, BLOCK_WORDS, NOMINAL
+from napsets.kernels.layout import ABOVE, BLOCK_WORDS, NOMINAL, Array
 
 
 def needed_mass(level: float, rule: int, total: float, rounding: float, own: float = 1.0) -> float:
@@ -87,12 +86,12 @@ class Others(NamedTuple):
     """The calibration nodes of one pair, near or far."""
 
     #: uint64 of shape (mask words,). Those of the split, and those of the source's group.
-    mask: npt.NDArray[Any]
-    same: npt.NDArray[Any]
+    mask: Array
+    same: Array
     #: integers of shape (mask words + 1,). How many of the split there are before each word, and how many of split and
     #: group.
-    ranks: npt.NDArray[Any]
-    same_ranks: npt.NDArray[Any]
+    ranks: Array
+    same_ranks: Array
     own: int  #: The source's own number, if it is among them and so must not count; otherwise one after all numbers.
     #: How many of them there are without the source; `same_size` is 0 where it has no group.
     size: int

@@ -14,13 +14,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.kernels._jit import borrowed, frozen, jit, lowest_bit, part, prefetch
-from napsets.kernels.layout import BLOCK_WORDS, HubRows, lined_zeros, room_for
+from napsets.kernels.layout import BLOCK_WORDS, Array, HubRows, lined_zeros, room_for
 from napsets.kernels.selection import finish
-
-Array = npt.NDArray[Any]
 
 _AHEAD = 4  # rows between asking the cache for a row and reading it
 

@@ -14,13 +14,10 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.kernels._jit import jit, part
-from napsets.kernels.layout import read_only
+from napsets.kernels.layout import Array, read_only
 from napsets.kernels.threads import available_threads, ranges, run_ranges
-
-Array = npt.NDArray[Any]
 
 #: Cosines of some rows with all others that are held at a time.
 _STRIP = 1 << 25

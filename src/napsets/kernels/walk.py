@@ -8,15 +8,13 @@ bit.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.kernels._jit import jit, part
+from napsets.kernels.layout import Array
 from napsets.kernels.selection import needed, others_of, shares_of, weigh, with_others
-
-Array = npt.NDArray[Any]
 
 
 @part
@@ -150,16 +148,6 @@ def _select_far(i, p, hop_of, counts, pairs, selection, pooling):
                 selection.thresholds[p, d, a] = selection.scores[low]
 
 
-class _FarRoom(NamedTuple):
-    """Where a search works: marks, a queue, where each ring ends in it, hops by number, and counts by hop."""
-
-    stamps: Array
-    queue: Array
-    ends: Array
-    hop_of: Array
-    counts: Array
-
-
 def far_search(
     sources: Array, rows: tuple[Array, Array], numbers: Array, known: int, hops: int, ending: Any, first: int, last: int
 ) -> None:
@@ -167,13 +155,9 @@ def far_search(
 
     Sources go by their ids; `numbers` says what number each node has, and those below `known` calibrate.
     """
-    room = _FarRoom(
-        np.full(numbers.size, -1),
-        np.empty(numbers.size, rows[1].dtype),
-        np.empty(hops + 1, np.int64),
-        np.empty(known, np.int64),
-        np.empty((hops, 1), np.int64),
-    )
+    # Marks, a queue, where each ring ends in it, hops by number, and counts by hop.
+    marks_and_queue = np.full(numbers.size, -1), np.empty(numbers.size, rows[1].dtype)
+    room = (*marks_and_queue, np.empty(hops + 1, np.int64), np.empty(known, np.int64), np.empty((hops, 1), np.int64))
     _far(first, last, sources, *rows, numbers, known, room, *ending)
 
 

@@ -19,17 +19,15 @@ contains a, and never looks beyond them. `balls` is the rows of the graph, the r
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.kernels._jit import jit, lowest_bit, part, sort_in_place
+from napsets.kernels.layout import Array
 from napsets.kernels.sampling import hash64, to_unit
 from napsets.kernels.selection import needed
 from napsets.kernels.walk import walk as walk_rings
-
-Array = npt.NDArray[Any]
 
 
 class WeighedQuery(NamedTuple):

@@ -299,11 +299,8 @@ class ScoreLists:
         self.forget()
         done = 0
         while True:
-            lists = ranked.Lists(
-                self.everyone.blocks, self.own.blocks, self.held_out.blocks, self.sizes, self.before,
-                self.held_out_sizes,
-            )  # fmt: skip
-            done = ranked.replace_scores(done, codes, old, new, self.mix >= 0.0, lists)
+            held_out = self.held_out.blocks, self.held_out_sizes
+            done = ranked.replace_scores(done, codes, old, new, self._ranking(), *held_out)
             if done == codes.size:
                 break
             for pairs in (self.everyone, self.own, self.held_out):
