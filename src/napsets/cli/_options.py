@@ -164,9 +164,9 @@ def _check_score(name: str) -> str:
 
 def make_decay(text: str | None, hops: int) -> str | list[float] | None:
     """Turn the text of ``--decay`` into a name or into weights, one for each hop; None leaves it to the method."""
-    decay: Any = text
     if text is None:
         return None
+    decay: str | list[float] = text
     if text in LENGTH_DECAYS and text not in DECAYS:
         return text  # methods that count hops refuse it
     if text not in DECAYS:

@@ -205,7 +205,8 @@ class Fold:
         """Return the sets of slots at a level: full at 0 or below, as small as allowed at 1 or above."""
         empty = level >= 1.0 and self.settings.method.allow_empty
         if level > 0.0 and not empty:
-            return self.calibration.current.predict(slots, min(level, _LARGEST))
+            sets: PredictionSets = self.calibration.current.predict(slots, min(level, _LARGEST))
+            return sets
         return self.calibration.uncalibrated.equal_sets(slots, not empty, min(max(level, 0.0), 1.0), None)
 
     # -- snapshots -----------------------------------------------------------------------------------------------------

@@ -294,7 +294,8 @@ class FullCalibration:
             between = np.flatnonzero((matrix[0] > low) & (matrix[0] <= high))
             if between.size:
                 thresholds[:, between] = self._thresholds(slot, alpha, affected, between)
-        return members(matrix, thresholds, top_labels=top)[0]
+        member: BoolArray = members(matrix, thresholds, top_labels=top)[0]
+        return member
 
     @compiling_now()
     def p_value(self, slot: int, _: float | None, u: float) -> float:

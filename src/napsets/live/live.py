@@ -250,7 +250,8 @@ class Live(Logged):
         """Return the ids of all nodes, or of those without a label, in the order of their arrival."""
         labels = self._state.nodes["labels"]
         chosen = labels == -1 if check_flag("unlabelled", unlabelled) else labels > -2
-        return self._state.names.of(np.flatnonzero(chosen)).tolist()
+        ids: list[Any] = self._state.names.of(np.flatnonzero(chosen)).tolist()
+        return ids
 
     @property
     def method(self) -> Method | AutoMethod:
@@ -273,7 +274,10 @@ class Live(Logged):
             Shape (nodes, classes).
         """
         with self._busy:
-            return self._fold.calibration.current.p_values(self._state.names.known("ids", as_ids("ids", ids)))
+            p_values: FloatArray = self._fold.calibration.current.p_values(
+                self._state.names.known("ids", as_ids("ids", ids))
+            )
+            return p_values
 
     def _candidates(self, id: Any) -> tuple[Array, FloatArray]:
         """Return the probability and the score of each label of one node, as its set is made of them."""

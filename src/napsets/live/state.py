@@ -190,7 +190,8 @@ class GrowingAdjacency:
 
     def has(self, source: IntArray, target: IntArray) -> npt.NDArray[np.bool_]:
         """Return which edges are there."""
-        return growing.has_edges(source, target, *self.rows)
+        present: npt.NDArray[np.bool_] = growing.has_edges(source, target, *self.rows)
+        return present
 
     def neighbours(self, slot: int) -> Array:
         """Return the neighbours of one slot, ascending."""

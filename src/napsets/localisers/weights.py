@@ -242,7 +242,8 @@ class ImportanceLocal(WeighedLocal):
         """Return how many reference nodes weigh something for each node; it does not count for itself."""
         labelled = np.zeros(self._weights.size, dtype=np.int64)
         labelled[self.reference.nodes] = self._weights[self.reference.nodes] > 0
-        return labelled.sum() - labelled[nodes]
+        support: IntArray = labelled.sum() - labelled[nodes]
+        return support
 
     def answer(self, nodes: IntArray, question: WeighedQuery, answers: Answer, threads: int, progress: Any) -> None:
         """Write the requested results of the nodes."""

@@ -84,7 +84,8 @@ def _against(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the same for the candidates that one calibration judges."""
     if calibrated.full is not None:
-        return calibrated.full.compared(nodes, scores, labels)
+        compared: tuple[FloatArray, FloatArray, FloatArray] = calibrated.full.compared(nodes, scores, labels)
+        return compared
     scored = calibrated.scored
     judges, known = scored.reference.nodes, scored.reference.scores
     ranks = np.zeros(scores.shape)

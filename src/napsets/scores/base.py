@@ -111,7 +111,8 @@ class BoundLabels(ABC):
         own, so that sets stay nested. Of several, the most probable one.
         """
         smallest = matrix == matrix.min(axis=1, keepdims=True)
-        return np.where(smallest, self.probabilities[nodes], -1.0).argmax(axis=1)
+        labels: IntArray = np.where(smallest, self.probabilities[nodes], -1.0).argmax(axis=1)
+        return labels
 
     def size_at(self, nodes: IntArray) -> Callable[[float], float]:
         """Return how many labels sets have on average at a threshold: this many scores are at most that."""
@@ -127,15 +128,18 @@ class BoundAround(BoundLabels):
     @property
     def probabilities(self) -> npt.NDArray[Any]:  # type: ignore[override]
         """The probabilities that the inner score looks at, one row per node."""
-        return self.inner.probabilities
+        rows: npt.NDArray[Any] = self.inner.probabilities
+        return rows
 
     def at(self, nodes: IntArray, truth: IntArray) -> FloatArray:
         """Scores of the nodes at their labels."""
-        return self.inner.at(nodes, truth)
+        scores: FloatArray = self.inner.at(nodes, truth)
+        return scores
 
     def matrix(self, nodes: IntArray) -> FloatArray:
         """Scores of the given nodes at every label."""
-        return self.inner.matrix(nodes)
+        scores: FloatArray = self.inner.matrix(nodes)
+        return scores
 
 
 @runtime_checkable
@@ -197,7 +201,8 @@ def score_rows(score: Any, name: Literal["matrix", "at"], rows: npt.NDArray[Any]
     A `CheckedRows` does not check them again. What a score of the user's own returns is checked here.
     """
     if getattr(type(score), name, None) is getattr(CheckedRows, name):
-        return getattr(score, f"_{name}")(rows, *arguments)
+        values: FloatArray = getattr(score, f"_{name}")(rows, *arguments)
+        return values
     scores = as_column("score", getattr(score, name)(rows, *arguments))
     shape = rows.shape if name == "matrix" else rows.shape[:1]
     numbers = scores.dtype.kind in "fiub"

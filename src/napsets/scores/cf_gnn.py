@@ -248,7 +248,8 @@ class Network:
                 part = slice(start, start + step)
                 narrow[part] = self.narrowed(torch.from_numpy(self.around[part])).numpy()
             z = torch.from_numpy(self.own + self.adjacency @ narrow) + self.weights[3]
-            return torch.softmax(z, dim=1).numpy()
+            corrected: FloatArray = torch.softmax(z, dim=1).numpy()
+            return corrected
 
 
 class Training:

@@ -247,7 +247,8 @@ class Evidence:
                 total = total + getattr(exponents, name) * self.logs(name, rows)
         if learned.recalibration is not None:
             total = total + recalibrated(recalibration_inputs(model, around, self.degrees[rows]), learned.recalibration)
-        return total - total.max(axis=1, keepdims=True)
+        logs: FloatArray = total - total.max(axis=1, keepdims=True)
+        return logs
 
     def count(self, name: str, rows: IntArray) -> FloatArray:
         """Return the labels counted near or far; zeros where they are not looked at."""
@@ -281,7 +282,8 @@ def label_shares(outputs: npt.NDArray[Any], labels: IntArray) -> FloatArray:
     """Return the shares of labels in the reference, drawn a little towards the mean predictions."""
     counts = np.bincount(labels, minlength=outputs.shape[1]) + SHARES_PRIOR * outputs.mean(axis=0, dtype=np.float64)
     counts = np.maximum(counts, _LEAST * counts.sum())
-    return counts / counts.sum()
+    shares: FloatArray = counts / counts.sum()
+    return shares
 
 
 def recalibration_inputs(model: FloatArray, around: FloatArray, degrees: IntArray) -> FloatArray:
@@ -322,7 +324,8 @@ def label_weights(
 
 def normalised(weights: FloatArray) -> FloatArray:
     """Return rows that sum to 1."""
-    return weights / weights.sum(axis=1, keepdims=True)
+    rows: FloatArray = weights / weights.sum(axis=1, keepdims=True)
+    return rows
 
 
 def sums_over_way_back(graph: Graph, values: FloatArray) -> FloatArray:
@@ -330,4 +333,5 @@ def sums_over_way_back(graph: Graph, values: FloatArray) -> FloatArray:
     if not graph.directed:
         return graph._neighbour_sums(values[:, None])[:, 0]
     one_way = graph.to_scipy()
-    return one_way.multiply(one_way.T).tocsr() @ values
+    sums: FloatArray = one_way.multiply(one_way.T).tocsr() @ values
+    return sums

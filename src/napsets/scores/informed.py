@@ -235,7 +235,8 @@ class BoundInformed(Sealed, BoundAround):
             weights[entries, at[1]] = label_weights(self.learned, bag.fixed[at], near, far, at[1])
         probabilities = normalised(weights).astype(self.probabilities.dtype)
         own, u = bag.labelled.labels[rows], self.inner.u[bag.labelled.nodes[rows]]
-        return self.inner.at_rows(probabilities, own, u)
+        scores: FloatArray = self.inner.at_rows(probabilities, own, u)
+        return scores
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""

@@ -120,7 +120,8 @@ class InformedIntervals(InformedScore):
         shifted = own.copy()
         for column in self.base.quantiles:
             shifted[:, column] = features @ coefficients[column]
-        return self.base.check(shifted)
+        checked: FloatArray = self.base.check(shifted)
+        return checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,4 +252,5 @@ def quantile_regression(features: FloatArray, targets: FloatArray, level: float)
     )
     if solved.status != 0:
         return None
-    return -np.asarray(solved.eqlin.marginals) * unit / scale
+    coefficients: FloatArray = -np.asarray(solved.eqlin.marginals) * unit / scale
+    return coefficients

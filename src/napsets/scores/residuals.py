@@ -127,7 +127,8 @@ class CQR(IntervalScore):
     def _at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
         """Scores of the given targets: below 0 inside the quantiles."""
         low, high = outputs.min(axis=1), outputs.max(axis=1)
-        return np.maximum(low - targets, targets - high)
+        scores: FloatArray = np.maximum(low - targets, targets - high)
+        return scores
 
     def _interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return [q_lo − τ, q_hi + τ], or the middle of the quantiles if that is empty."""
@@ -138,7 +139,8 @@ class CQR(IntervalScore):
 
     def _centre(self, outputs: FloatArray) -> FloatArray:
         """Return the middle of the two quantiles."""
-        return outputs.mean(axis=1)
+        middle: FloatArray = outputs.mean(axis=1)
+        return middle
 
 
 class Residual(IntervalScore):
@@ -228,7 +230,8 @@ class BoundIntervals(Sealed):
 
     def at(self, nodes: IntArray, truth: npt.NDArray[Any]) -> FloatArray:
         """Scores of the nodes at their targets."""
-        return self.score._at(self.outputs[nodes], truth)
+        scores: FloatArray = self.score._at(self.outputs[nodes], truth)
+        return scores
 
     def predict(self, nodes: IntArray, thresholds: Sequence[NodeThresholds]) -> list[Prediction]:
         """Return the intervals that each of several thresholds gives."""
@@ -263,11 +266,13 @@ class BoundIntervals(Sealed):
 
     def interval(self, nodes: IntArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper ends of the nodes' intervals."""
-        return self.score._interval(self.outputs[nodes], thresholds)
+        ends: tuple[FloatArray, FloatArray] = self.score._interval(self.outputs[nodes], thresholds)
+        return ends
 
     def centre(self, nodes: IntArray) -> FloatArray:
         """Return the best guess for each node."""
-        return self.score._centre(self.outputs[nodes])
+        guesses: FloatArray = self.score._centre(self.outputs[nodes])
+        return guesses
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""

@@ -256,4 +256,5 @@ class Sharpened(CheckedRows):
             return p
         # Relative to the largest, so that no power of a small number vanishes before it is compared.
         raised = np.power(np.maximum(p, _LEAST) / p.max(axis=1, keepdims=True), float(self.power))
-        return raised / raised.sum(axis=1, keepdims=True)
+        sharpened: npt.NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
+        return sharpened
