@@ -23,14 +23,13 @@ from napsets.kernels._jit import count_bits, count_bits_of_eight, inlined, jit, 
 from napsets.kernels.layout import ABOVE, BLOCK_WORDS, NOMINAL, Array
 
 
-def needed_mass(level: float, rule: int, total: float, rounding: float, own: float = 1.0) -> float:
+def needed_mass(level: float, rule: int, total: float, rounding: float) -> float:
     """Return the smallest mass that reaches a level by a rule: −∞ where none is needed, +∞ where none is enough.
 
-    `total` is the mass of all others, and `own` the weight of the node itself. Masses are compared with what this
-    returns by ≥, whichever the rule. That is the same as dividing each of them: division by one number never decreases,
-    so there is a smallest float whose quotient is large enough.
+    Masses are compared with what this returns by ≥, whichever the rule. That is the same as dividing each of them:
+    division by one number never decreases, so there is a smallest float whose quotient is large enough.
     """
-    whole = own + total
+    whole = 1.0 + total
     if not (level < float("inf") and whole < float("inf")):  # NaN among them: halving would never end
         return float("inf")
     if rule == NOMINAL:

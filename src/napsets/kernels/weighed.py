@@ -24,9 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from napsets.kernels._jit import jit, lowest_bit, part, sort_in_place
-from napsets.kernels.layout import Array
+from napsets.kernels.layout import AT_LEAST, NOMINAL, Array
 from napsets.kernels.sampling import hash64, to_unit
-from napsets.kernels.selection import needed
 from napsets.kernels.walk import walk as walk_rings
 
 
@@ -77,6 +76,16 @@ def _mass_before(position, numbers, sums, size, question, own):
 
 
 @part
+def _reaches(mass, whole, level, rule, rounding):
+    """Say whether a mass is enough; `whole` is the mass of all, the node itself included."""
+    if rule == NOMINAL:
+        return mass >= level * whole * (1.0 - rounding)
+    if rule == AT_LEAST:
+        return mass / whole >= level
+    return mass / whole > level
+
+
+@part
 def write_answer(i, weight, own, numbers, sums, size, question, answers):
     """Write thresholds and rank of the i-th node, which itself weighs `weight`; return the mass of the others.
 
@@ -85,22 +94,23 @@ def write_answer(i, weight, own, numbers, sums, size, question, answers):
     """
     known = question.scores.shape[0]
     total = _mass_before(known, numbers, sums, size, question, own)
+    whole = weight + total
     for c in range(question.levels.shape[0]):
-        enough = needed(question.levels[c], question.rules[c], total, question.rounding, weight)
-        if total < enough:
+        level, rule = question.levels[c], question.rules[c]
+        if not _reaches(total, whole, level, rule, question.rounding):
             answers.values[i, c] = np.inf
             continue
         low, high = np.int64(-1), np.int64(known)  # the first does not reach, the second does
         while high - low > 1:
             middle = (low + high) >> 1
-            if _mass_before(middle, numbers, sums, size, question, own) >= enough:
+            mass = _mass_before(middle, numbers, sums, size, question, own)
+            if _reaches(mass, whole, level, rule, question.rounding):
                 high = middle
             else:
                 low = middle
         answers.values[i, c] = question.scores[high - 1] if high > 0 else -np.inf
     if question.positions.shape[0] > 0:
-        below = _mass_before(question.positions[i], numbers, sums, size, question, own)
-        answers.ranks[i] = below / (weight + total)
+        answers.ranks[i] = _mass_before(question.positions[i], numbers, sums, size, question, own) / whole
     return total
 
 
