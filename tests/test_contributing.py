@@ -50,7 +50,7 @@ def test_each_is_about_five_lines():
 
 def test_each_table_got_its_entry(added):
     assert list(added.values()) == [["margin"], ["near-degree"], ["few-labels"], ["near-degree"]]
-    assert methods()["near-degree"].startswith("One threshold per group of nodes with similar degrees")
+    assert methods()["near-degree"].startswith("Thresholds from labelled nodes with about as many neighbours")
 
 
 def test_the_score_can_be_named(added, world):
@@ -76,7 +76,7 @@ def test_the_level_keeps_a_third_of_the_labels_apart(added, world):
 
 def test_all_of_it_is_compared_saved_and_loaded(added, world, tmp_path):
     comparison = compare(**world, nodes=np.arange(100, 200), methods=["split", "near-degree"], score="margin")
-    assert [result.title for result in comparison] == ["Split MARGIN", "Near degree"]
+    assert [result.title for result in comparison] == ["Split margin", "Near degree"]
     calibrated = comparison["near-degree"].calibrated
     save(calibrated, tmp_path / "near.npz")
     again = load(tmp_path / "near.npz")

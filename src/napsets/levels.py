@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -205,11 +205,15 @@ class Nominal:
     """
 
     fallback: Literal["full", "global"] = "full"
-    keeps_apart: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.fallback, str) or self.fallback not in ("full", "global"):
             raise InvalidInputError(f"`fallback` must be 'full' or 'global'; got {shown(self.fallback)}")
+
+    @property
+    def keeps_apart(self) -> bool:
+        """No labels are held out."""
+        return False
 
     def reference_size(self, labelled: int) -> int:
         """Return the number of labelled nodes: all of them."""
@@ -258,12 +262,16 @@ class Exact:
     """
 
     share: float = 0.5
-    keeps_apart: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0.0 < check_share("share", self.share) < 1.0:
             raise InvalidInputError(f"`share` must lie strictly between 0 and 1; got {shown(self.share)}")
         object.__setattr__(self, "share", plain(self.share))
+
+    @property
+    def keeps_apart(self) -> bool:
+        """Some labels are held out."""
+        return True
 
     def reference_size(self, labelled: int) -> int:
         """Return the size of the reference part: at least one node, and not all of them."""

@@ -143,3 +143,10 @@ def test_a_method_for_classification_is_refused_with_those_for_regression(run, t
     said = " ".join(refused.stderr.replace("│", " ").split())
     assert "thr is for classification; with --task regression, use one of split, naps" in said
     assert "--method" in said
+
+
+@pytest.mark.world(suffix=".csv")
+def test_a_score_of_numbers_is_not_blamed_on_the_method(run, world, tmp_path):
+    files = ("-e", world.edges, "-p", world.probabilities_file, "-l", world.labels_file)
+    refused = run("predict", *files, "--score", "cqr", "-o", tmp_path / "sets.csv", code=1)
+    assert "`outputs` must have a column for each of lower and upper with CQR" in " ".join(refused.stderr.split())

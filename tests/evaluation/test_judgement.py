@@ -105,3 +105,11 @@ def test_halves_share_no_node_and_follow_the_seed():
     assert halves(nodes, seed=5)[0].tolist() != first.tolist()
     with pytest.raises(ns.InvalidInputError, match="at least two labelled nodes"):
         halves(nodes[:1], seed=0)
+
+
+def test_parts_may_overlap_as_in_pccv():
+    rng = np.random.default_rng(0)
+    y, p = rng.integers(3, size=60), rng.dirichlet(np.ones(3), 60)
+    sets = ns.SplitConformal().calibrate(p, y, calibration=np.arange(30)).predict(np.arange(30, 60), alpha=0.3)
+    parts = [np.arange(30, 42), np.arange(34, 60)]
+    assert judge(sets, y, partition=parts).pccv == ns.pccv(sets, y, parts)

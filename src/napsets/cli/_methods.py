@@ -172,7 +172,8 @@ class MethodOptions:
     ) -> Any:
         """Return the method for files that were read: with their score, features and groups."""
         method, reading = self.make(read, score_of(context, self.score, inputs)), read.reading
-        if prediction_type(method.score) is not inputs.prediction:  # it has a score of its own
+        if inputs.prediction is PredictionIntervals and prediction_type(method.score) is PredictionSets:
+            # It has a score of its own.
             message = f"{self.name} is for classification; with --task regression, use one of"
             raise typer.BadParameter(f"{message} {', '.join(interval_methods())}", param_hint="--method")
         self._check_features(method)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,9 +21,9 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_integers
 from napsets.checks.values import check_kind, check_seed, shown
 from napsets.errors import InvalidInputError
-from napsets.evaluation.gaps import CoverageGap, gap_within, own_groups
+from napsets.evaluation.gaps import CoverageGap, gap_within, own_groups, worst_deviation
 from napsets.evaluation.kinds import SETS, Strata, kind_of
-from napsets.evaluation.metrics import check_prediction, groups_of_partition, mean, rows_of_parts
+from napsets.evaluation.metrics import check_prediction, mean, rows_of_parts, worst_violation
 from napsets.evaluation.verdict_words import Interval, level_labels
 from napsets.levels import rank_place
 from napsets.predictions import Per, Prediction
@@ -124,9 +124,16 @@ def judge(
     own = check_prediction("prediction", prediction).own_labels(truth, per=per)
     ranges = kind_of(type(prediction)).check_strata(strata, prediction)
     groupings = {name: own_groups(prediction, group, per=per) for name, group in check_groups(groups).items()}
-    parts = None if partition is None else rows_of_parts(prediction, partition)
-    neighbourhoods = None if parts is None else groups_of_partition(parts, len(prediction))
-    return judge_rows(prediction, own, strata=ranges, neighbourhoods=neighbourhoods, groups=groupings)
+    judgement = judge_rows(prediction, own, strata=ranges, neighbourhoods=None, groups=groupings)
+    if partition is None:
+        return judgement
+    parts = rows_of_parts(prediction, partition)  # which may overlap, as in `pccv`
+    sizes = np.array([part.size for part in parts], dtype=np.int64)
+    return replace(
+        judgement,
+        pccv=worst_violation(prediction.covers(own), parts, prediction.alpha),
+        pccv_chance=worst_deviation(sizes, 1.0 - prediction.alpha),
+    )
 
 
 def judge_rows(

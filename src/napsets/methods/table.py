@@ -62,7 +62,7 @@ _TITLES = {
     "pagerank-exact": "PageRank exact",
 }
 
-_WORDS = ("absolute", "normalised")  # scores whose names are words
+_LETTERS = ("aps", "raps", "saps", "thr", "cqr", "cf-gnn")  # scores whose names are abbreviations
 
 
 def make_method(name: str, settings: Settings | None = None, **changes: Any) -> Any:
@@ -162,8 +162,7 @@ def title(name: str, score: Any = None) -> str:
     if name == "split":
         scored = type(make_score(APS() if score is None else score))
         score_name = SCORES.name_of(scored) or scored.__name__
-        # Residuals go by words, other scores by what their papers call them.
-        return f"Split {score_name if score_name in _WORDS else score_name.upper()}"
+        return f"Split {score_name.upper() if score_name in _LETTERS else score_name}"
     first, *more = name.split("-")
     start = first.upper() if first.endswith("aps") else first.capitalize()
     return start + "".join(f"-{part.upper()}" if len(part) == 1 else f" {part}" for part in more)
