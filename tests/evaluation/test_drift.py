@@ -25,11 +25,6 @@ def predicted() -> np.ndarray:
     return np.random.default_rng(1).choice(8, size=NODES, p=[0.4, 0.2, 0.2, 0.1, 0.05, 0.03, 0.015, 0.005])
 
 
-def looks(graph, predicted, *nodes, **options) -> tuple:
-    """Compare nodes in degree and predicted class, of a model that is sure of everything."""
-    return drifts(graph, np.eye(8)[predicted], *nodes, **options)[:2]
-
-
 def split(rng: np.random.Generator, first: int) -> tuple[np.ndarray, np.ndarray]:
     order = rng.permutation(NODES)
     return order[:first], order[first:]
@@ -37,7 +32,7 @@ def split(rng: np.random.Generator, first: int) -> tuple[np.ndarray, np.ndarray]
 
 def test_a_random_part_is_called_different_no_more_often_than_the_p_value_says(graph, predicted) -> None:
     rng, draws = np.random.default_rng(2), 400
-    p_values = np.array([[look.p_value for look in looks(graph, predicted, *split(rng, 200))] for _ in range(draws)])
+    p_values = np.array([[look.p_value for look in drifts(graph, predicted, *split(rng, 200))] for _ in range(draws)])
     for column in p_values.T:
         for level in (0.05, 0.2, 0.5):
             rejected = int((column < level).sum())
@@ -48,7 +43,7 @@ def test_a_random_part_is_called_different_no_more_often_than_the_p_value_says(g
 def test_a_random_part_raises_no_alarm(graph, predicted) -> None:
     rng = np.random.default_rng(3)
     alarms = sum(
-        any(look.matters(2) for look in looks(graph, predicted, *split(rng, first)))
+        any(look.matters(2) for look in drifts(graph, predicted, *split(rng, first)))
         for first in (50, 200, 600)
         for _ in range(60)
     )
@@ -57,7 +52,7 @@ def test_a_random_part_raises_no_alarm(graph, predicted) -> None:
 
 def test_labels_of_hubs_alone_are_said_to_differ_in_degree_and_by_how_much(graph, predicted) -> None:
     order = np.argsort(-graph.degrees, kind="stable")
-    degree, classes = looks(graph, predicted, order[:300], order[300:])
+    degree, classes = drifts(graph, predicted, order[:300], order[300:])
     assert degree.matters(2)
     assert not classes.matters(2)
     # A quarter of the nodes are labelled, all of them above the third quartile.
@@ -70,7 +65,7 @@ def test_labels_of_hubs_alone_are_said_to_differ_in_degree_and_by_how_much(graph
 def test_labels_that_avoid_a_class_are_said_to_differ_in_it_by_its_name(graph, predicted) -> None:
     labelled = np.flatnonzero(predicted != 0)[::2]
     rest = np.setdiff1d(np.arange(NODES), labelled)
-    drift = looks(graph, predicted, labelled, rest, class_names=[*"abcdefgh"])[1]
+    drift = drifts(graph, predicted, labelled, rest, class_names=[*"abcdefgh"])[1]
     assert drift.group == "predicted to be a"
     assert drift.shares == (0.0, float((predicted[rest] == 0).mean()))
     assert drift.matters(2)
@@ -110,4 +105,4 @@ def test_rare_groups_are_put_together_and_one_group_tells_nothing() -> None:
 
 
 def test_without_nodes_on_a_side_there_is_nothing_to_compare(graph, predicted) -> None:
-    assert looks(graph, predicted, np.arange(NODES), np.empty(0, dtype=np.int64)) == ()
+    assert drifts(graph, predicted, np.arange(NODES), np.empty(0, dtype=np.int64)) == ()

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -85,16 +86,17 @@ class Drift:
 
 def drifts(
     graph: Graph,
-    outputs: npt.NDArray[Any],
+    predicted: npt.NDArray[Any],
     first: IntArray,
     second: IntArray,
     *,
     kind: Kind = SETS,
-    score: Any = None,
     between: tuple[str, str] = ("labelled", "other"),
     class_names: Sequence[str] | None = None,
+    score: Any = None,
+    outputs: npt.NDArray[Any] | None = None,
 ) -> tuple[Drift, ...]:
-    """Compare two sets of nodes in degree, in the predictions, and in the model's confidence."""
+    """Compare two sets of nodes in degree, in the predictions and, with `outputs`, in the model's confidence."""
     if not (first.size and second.size):
         return ()
     first, second = _some(first), _some(second)
@@ -102,7 +104,7 @@ def drifts(
     degree = by_fifths("degree", graph.degrees, both, _neighbours)
     drifts = []
     # One at a time: each takes some numbers per node.
-    for respect in chain([degree], kind.respects(graph, outputs, score, both, class_names)):
+    for respect in chain([degree], kind.respects(graph, predicted, outputs, score, both, class_names)):
         groups, values = respect.groups, respect.values
         drift = drift_of(groups[first], groups[second], respect.names, what=respect.what, between=between)
         if respect.ease:
@@ -118,11 +120,12 @@ def drifts_in(comparison: Comparison, class_names: Sequence[str] | None = None) 
     labelled = np.union1d(calibration, judged)
     others = np.setdiff1d(np.flatnonzero(~comparison.known), comparison.training)
     unlabelled = np.setdiff1d(others, labelled, assume_unique=True)
-    graph, outputs = comparison.graph, comparison.data.outputs
-    options: Any = {"kind": comparison.kind, "score": comparison.settings.score, "class_names": class_names}
-    return (
-        *drifts(graph, outputs, calibration, judged, between=("calibration", "evaluation"), **options),
-        *drifts(graph, outputs, labelled, unlabelled, between=("labelled", "unlabelled"), **options),
+    look = partial(
+        drifts, comparison.graph, comparison.predicted, kind=comparison.kind, class_names=class_names,
+        score=comparison.settings.score, outputs=comparison.data.outputs,
+    )  # fmt: skip
+    return look(calibration, judged, between=("calibration", "evaluation")) + look(
+        labelled, unlabelled, between=("labelled", "unlabelled")
     )
 
 

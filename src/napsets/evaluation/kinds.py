@@ -101,13 +101,20 @@ class SetKind:
         return classes
 
     def respects(
-        self, graph: Graph, outputs: npt.NDArray[Any], score: Any, nodes: IntArray, class_names: Sequence[str] | None
+        self,
+        graph: Graph,
+        predicted: npt.NDArray[Any],
+        outputs: npt.NDArray[Any] | None,
+        score: Any,
+        nodes: IntArray,
+        class_names: Sequence[str] | None,
     ) -> Iterator[Respect]:
         """Yield what some nodes are compared in, besides their degree: the prediction, and how easy each node is."""
-        predicted = self.predicted(score, outputs)
         count = int(predicted[nodes].max()) + 1
         names = [f"class {y}" for y in range(count)] if class_names is None else class_names
         yield Respect("predicted class", predicted, predicted, [f"predicted to be {names[y]}" for y in range(count)])
+        if outputs is None:
+            return
         yield by_fifths(
             "confidence",
             outputs.max(axis=1).astype(np.float64),
@@ -195,12 +202,19 @@ class IntervalKind:
         return centre
 
     def respects(
-        self, graph: Graph, outputs: npt.NDArray[Any], score: Any, nodes: IntArray, class_names: Sequence[str] | None
+        self,
+        graph: Graph,
+        predicted: npt.NDArray[Any],
+        outputs: npt.NDArray[Any] | None,
+        score: Any,
+        nodes: IntArray,
+        class_names: Sequence[str] | None,
     ) -> Iterator[Respect]:
-        predicted = self.predicted(score, outputs)
         yield by_fifths(
             "prediction", predicted, nodes, lambda some: f"predicted to have {some.min():.3g} to {some.max():.3g}"
         )
+        if outputs is None:
+            return
         base = getattr(score, "base", score)
         last, checked = base.columns[-1], base.check(outputs)
         if last in ("upper", "spread"):  # the narrower the model's own interval, the easier

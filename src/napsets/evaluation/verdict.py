@@ -128,8 +128,8 @@ def foresee(
         others[nodes] = True
         others[labelled] = False
         looks = drifts(
-            calibrated.graph, outputs, labelled, np.flatnonzero(others), kind=kind, score=score,
-            between=("labelled", "predicted"), class_names=class_names,
+            calibrated.graph, kind.predicted(score, outputs), labelled, np.flatnonzero(others), kind=kind,
+            between=("labelled", "predicted"), class_names=class_names, score=score, outputs=outputs,
         )  # fmt: skip
     plain, change = (math.nan, Interval()) if calibrated.grouped is not None else _expectation(calibrated.choice)
     own, truth = level_nodes(calibrated)
