@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from napsets.checks.arguments import (
     check_index,
     check_scores,
     frozen,
+    sealed,
 )
 from napsets.checks.values import check_alpha, check_kind, check_list, check_progress, check_threads, is_several, shown
 from napsets.errors import InvalidInputError
@@ -87,11 +89,11 @@ class HopThresholds:
         """Number of calibration nodes with positive weight, shape ``(decays, nodes)``."""
         return (self.weights > 0).astype(np.int64) @ self.hop_counts.T
 
-    @property
+    @cached_property
     def effective_size(self) -> FloatArray:
         """(Σw)²/Σw² of each neighbourhood, 0 where it has no weight; shape ``(decays, nodes)``."""
         sizes = Sizes(self.hop_counts, np.zeros(self.hop_counts.shape[0], dtype=np.int64))
-        return np.stack([sizes.effective_size(Weighting(weights)) for weights in self.weights])
+        return sealed(np.stack([sizes.effective_size(Weighting(weights)) for weights in self.weights]))
 
 
 def hop_thresholds(
