@@ -220,15 +220,15 @@ class Arrays:
         steps = (store.done("edges"), store.done("more-edges"))
         folders = [f"{step['folder']}/words" for step in steps if step is not None]
         paths, least = [store.file(folder) for folder in folders], 2 * self.cores
-        made = store.step("rows", lambda own: numbering.row_bounds(paths, nodes, _ENTRIES_PER_PART, least))
-        parts = [RowsPart(i, *ends) for i, ends in enumerate(pairwise(made["bounds"]))]
-        work = partial(numbering.merge_rows, store=store, folders=folders, folder=made["folder"])
-        here = self.route.here or made["stored"] <= _FEW
+        rows = store.step("rows", lambda own: numbering.row_bounds(paths, nodes, _ENTRIES_PER_PART, least))
+        parts = [RowsPart(i, *ends) for i, ends in enumerate(pairwise(rows["bounds"]))]
+        work = partial(numbering.merge_rows, store=store, folders=folders, folder=rows["folder"])
+        here = self.route.here or rows["stored"] <= _FEW
         entry = offsets_of(self.each(work, parts, here=here))
         store.make("indptr", np.int64, (nodes + 1,))
         store.make("indices", np.int32, (entry[-1],))
         placed = [part._replace(entry=start) for part, start in zip(parts, entry, strict=False)]
-        self.each(partial(numbering.fill_rows, store=store, folder=made["folder"]), placed, here=here)
+        self.each(partial(numbering.fill_rows, store=store, folder=rows["folder"]), placed, here=here)
         store.clear("rows")
         return {"entries": entry[-1]}
 
