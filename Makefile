@@ -44,7 +44,6 @@ test-plain: $(VENV)/.dev  ## the tests with torch, as on a processor without vec
 
 bench: $(VENV)/.dev  ## measure speed; writes benchmarks/results/
 	$(BIN)/python -m benchmarks.speed
-	$(BIN)/python -m benchmarks.sampling
 	$(BIN)/python -m benchmarks.living
 	$(BIN)/python -m benchmarks.service
 

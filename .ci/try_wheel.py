@@ -5,12 +5,15 @@ Run as ``python .ci/try_wheel.py dist/napsets-….whl [python …]``; further ar
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
+
+LABORATORY = Path(__file__).parents[1] / "studies"
 
 #: The core alone: NumPy, SciPy and Numba, and nothing that an extra brings.
 CORE = """
@@ -33,13 +36,25 @@ def check_contents(wheel: Path) -> None:
     """Refuse a wheel or a source archive that lacks something or brings what it should not."""
     names = zipfile.ZipFile(wheel).namelist()
     assert "napsets/py.typed" in names, "the wheel is not typed"
-    assert "napsets/cli/errors.md" in names, "the wheel lacks the guide to errors"
     strange = [name for name in names if not name.startswith(("napsets/", "napsets-"))]
     assert not strange, f"the wheel brings {strange[:3]}"
+    check_laboratory(zipfile.ZipFile(wheel))
     (source,) = wheel.parent.glob("*.tar.gz")
     with tarfile.open(source) as archive:
         tops = {name.split("/")[1] for name in archive.getnames() if name.count("/")}
     assert {"src", "README.md", "LICENSE", "pyproject.toml"} <= tops, f"the source archive has only {tops}"
+
+
+def check_laboratory(wheel: zipfile.ZipFile) -> None:
+    """Refuse a wheel with a study, a peer, a training recipe or a loader of collections, or that imports one."""
+    laboratory = {path.read_bytes() for path in LABORATORY.rglob("*.py") if path.name != "__init__.py"}
+    for name in wheel.namelist():
+        source = wheel.read(name)
+        brought = source in laboratory or {"studies", "peers", "training"} & set(name.split("/")[:-1])
+        assert not brought, f"the wheel brings {name} of the laboratory"
+        text = source.decode(errors="replace") if name.endswith(".py") else ""
+        assert not re.search(r"^\s*(from|import) studies\b", text, flags=re.M), f"{name} imports the laboratory"
+    print(f"{Path(str(wheel.filename)).name}: no study, no peer, no training recipe")
 
 
 def try_with(python: str, wheel: Path) -> None:
@@ -51,7 +66,7 @@ def try_with(python: str, wheel: Path) -> None:
         subprocess.run([*pip, str(wheel)], check=True, cwd=folder)
         subprocess.run([inside, "-c", CORE], check=True, cwd=folder)
         subprocess.run([*pip, f"{wheel}[cli]"], check=True, cwd=folder)
-        for command, wanted in ((["methods", "--json"], '"auto"'), (["errors", "alpha"], "Fix: ")):
+        for command, wanted in ((["methods", "--json"], '"auto"'), (["predict", "--help"], "--edges")):
             program = [str(Path(folder) / "bin" / "napsets"), *command]
             shown = subprocess.run(program, check=True, cwd=folder, capture_output=True, text=True)
             assert wanted in shown.stdout, shown.stdout

@@ -11,19 +11,23 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 import napsets as ns
 from napsets.checks.text import percent
+from studies import collections, training
 
 GRAPHS = ("wiki-chameleon-traffic", "wiki-squirrel-traffic")
 ROOT = Path(__file__).parent
 PAGE = ROOT.parent / "docs" / "intervals.md"
 START, END = "<!-- intervals: start -->", "<!-- intervals: end -->"
 ALPHA, SHARE = 0.1, 0.3
+QUANTILES = (0.05, 0.95)
 
 METHODS: dict[str, Any] = {
     "split CQR": lambda seed: ns.SplitConformal("cqr", seed=seed),
@@ -33,6 +37,56 @@ METHODS: dict[str, Any] = {
     "informed CQR, exact": lambda seed: ns.SplitConformal(ns.InformedIntervals("cqr"), seed=seed),
     "auto": lambda seed: ns.Auto(score="cqr", seed=seed),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileGoal(training.Goal):
+    """Quantiles of the nodes' `targets`, ascending, by the mean pinball loss; they cannot cross.
+
+    The model's first output is the lowest quantile; each further one is the distance to the next, made positive.
+    Targets are standardised by the mean and the deviation of the training nodes.
+    """
+
+    quantiles: tuple[float, ...] = QUANTILES
+
+    def __post_init__(self) -> None:
+        if self.dataset.targets is None:
+            raise ns.InvalidInputError("`dataset` must have targets to train a model of quantiles; it has none")
+
+    @property
+    def _targets(self) -> Any:
+        return np.asarray(self.dataset.targets, dtype=np.float64)
+
+    @cached_property
+    def scale(self) -> tuple[float, float]:
+        """Mean and standard deviation of the training targets."""
+        known = self._targets[self.dataset.train]
+        return float(known.mean()), float(known.std()) or 1.0
+
+    def width(self) -> int:  # noqa: D102
+        return len(self.quantiles)
+
+    def truth(self) -> Any:  # noqa: D102
+        mean, spread = self.scale
+        return ((self._targets - mean) / spread).astype(np.float32)
+
+    def ordered(self, outputs: torch.Tensor) -> torch.Tensor:
+        """Return ascending quantiles from the model's outputs."""
+        steps = torch.nn.functional.softplus(outputs[:, 1:])
+        return torch.cat([outputs[:, :1], outputs[:, :1] + steps.cumsum(dim=1)], dim=1)
+
+    def loss(self, outputs: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:  # noqa: D102
+        levels = torch.tensor(self.quantiles, dtype=outputs.dtype)
+        errors = truth[:, None] - self.ordered(outputs)
+        return torch.maximum(levels * errors, (levels - 1.0) * errors).mean()
+
+    def merit(self, outputs: torch.Tensor, truth: torch.Tensor) -> float:  # noqa: D102
+        return 1.0 / (1.0 + float(self.loss(outputs.double(), truth.double())))
+
+    def predict(self, trained: training.TrainedModel) -> Any:
+        """Return the quantiles of all nodes, one column per quantile."""
+        mean, spread = self.scale
+        return mean + spread * self.ordered(training.outputs_of(trained, self.dataset).double()).numpy()
 
 
 @dataclass(frozen=True)
@@ -51,10 +105,11 @@ class Draw:
 def drawn(graph: str, seeds: int, draws: int) -> Iterator[Draw]:
     """Train, and draw labelled nodes."""
     for seed in range(seeds):
-        data = ns.datasets.load(graph, root=ROOT / "data", seed=seed)
-        said = ns.gnn.train(data, "graphsage-mean", "released-code", seed, task="regression", epochs=60)
+        data = collections.load(graph, seed=seed)
+        goal = QuantileGoal(data)
+        outputs = goal.predict(training.fit(data, "graphsage-mean", "graph_cp-6fc8783", seed, goal=goal, epochs=60))
         rest = data.test
-        induced, outputs, targets = data.graph.subgraph(rest), said.outputs[rest], said.targets[rest]
+        induced, outputs, targets = data.graph.subgraph(rest), outputs[rest], np.asarray(data.targets)[rest]
         for draw in range(draws):
             order = np.random.default_rng([seed, draw]).permutation(rest.size)
             labelled, judged = np.sort(order[: int(SHARE * rest.size)]), np.sort(order[int(SHARE * rest.size) :])
@@ -70,12 +125,8 @@ def rows(graph: str, seeds: int, draws: int) -> Iterator[dict[str, Any]]:
             "neighbourhood": ns.groups_by_neighbourhood(one.graph, one.judged, seed=one.seed),
         }
         for name, make in METHODS.items():
-            method = make(one.seed)
-            if isinstance(method, ns.SplitConformal):
-                method.calibrate(one.outputs, known, one.labelled, graph=one.graph)
-            else:
-                method.calibrate(one.graph, one.outputs, known, one.labelled)
-            prediction = method.predict(one.judged, ALPHA)
+            calibrated = make(one.seed).calibrate(one.graph, one.outputs, known, one.labelled)
+            prediction = calibrated.predict(one.judged, ALPHA)
             finite = np.isfinite(prediction.widths)
             gaps = {key: ns.coverage_gap(prediction, one.targets, group).excess for key, group in groups.items()}
             yield {

@@ -62,7 +62,7 @@ def make_store(folder: Path, nodes: int, edges: int, labels: int, method: str) -
     known = rng.permutation(nodes)[:labels]
     store = Store.open(folder)
     for some in np.array_split(known, max(1, labels // 100)):
-        store.append([Change("add labels", {"ids": some, "labels": y[some]})])
+        store.append([Change("add labels", {"ids": some, "labels": y[some], "times": np.zeros(some.size)})])
     store.close()
     free = np.setdiff1d(np.arange(nodes), known)
     chosen: list[int] = rng.permutation(free)[:20_000].tolist()

@@ -79,7 +79,7 @@ def _section(name: str, command: Any) -> str:
 def _panels(command: Any) -> dict[str, list[Any]]:
     panels: dict[str, list[Any]] = {}
     for parameter in command.params:
-        if parameter.name != "help" and not getattr(parameter, "hidden", False):
+        if parameter.name not in ("help", "help_all"):
             panels.setdefault(_panel(parameter), []).append(parameter)
     return panels
 

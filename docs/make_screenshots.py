@@ -21,12 +21,12 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu"]
 PICTURES = {
     "report": (1440, "h1", ".cards"),
     "report-groups": (1440, "#groups h2", "#groups .two"),
-    "report-neighbourhoods": (1280, "#neighbourhoods h2", "#neighbourhoods .two"),
-    "report-explorer": (1280, "#explorer h2", "#explorer .two"),
+    "report-neighbourhoods": (1280, "#neighbourhoods h2", "#neighbourhoods .scroll"),
+    "report-explorer": (1280, "#explorer h2", "#node-tables > :nth-child(2)"),
     "report-phone": (390, "h1", "#figure-front"),
     "report-many-classes": (1440, "#groups h2", "#groups .two"),
     "intervals-report": (1440, "h1", ".cards"),
-    "intervals-explorer": (1280, "#explorer .explorer", "#explorer .explorer > :nth-child(3)"),
+    "intervals-explorer": (1280, "#explorer h2", "#node-tables > :nth-child(2)"),
     "service": (1280, "h1", "#over-time .two"),
 }
 #: The pictures of other reports than that of the demo.
@@ -44,6 +44,10 @@ def main(report: str, wanted: list[str]) -> None:
             page = browser.new_page(viewport={"width": width, "height": 900})
             page.goto(report if report.startswith("http") else Path(report).resolve().as_uri())
             page.wait_for_selector(READY, state="attached")  # the service's page allows no script but its own
+            if "explorer" in name:
+                page.click("#explorer > summary")
+                page.wait_for_selector("html[data-explored='true']", state="attached")
+                page.evaluate("scrollTo(0, 0)")
             page.screenshot(path=IMAGES / f"{name}.png", full_page=True, clip=_between(page, first, last, width))
         browser.close()
 

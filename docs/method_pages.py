@@ -10,7 +10,7 @@ from typing import Any
 
 from napsets.checks.text import percent
 from napsets.evaluation.comparison import interval_methods
-from napsets.methods import make_method, methods, title
+from napsets.methods import ALIASES, METHODS, list_methods, make_method, title
 
 ROOT = Path(__file__).parents[1]
 #: Marks the place of a method's header, or of its measured results, in a page.
@@ -26,7 +26,8 @@ def method_table() -> str:
     """Return the table of methods: name, title, parts and purpose."""
     rows = [
         f"| {_linked(name)} | {_escaped(title(name))} | {_parts_of(name)} | {_escaped(text)} |"
-        for name, text in methods().items()
+        for name, text in list_methods().items()
+        if not METHODS[name].__module__.startswith("studies")  # which register those that they compare with
     ]
     return "\n".join(["| name | in tables | score × localiser × level | what it is for |", "|---|---|---|---|", *rows])
 
@@ -38,17 +39,16 @@ def _task(name: str) -> str:
 
 
 def _linked(name: str) -> str:
-    """Return a method's name, as a link if it has a page."""
-    return (
-        f"[`{name}`](methods/{name}.md)" if (Path(__file__).parent / "methods" / f"{name}.md").exists() else f"`{name}`"
-    )
+    """Return a method's name, as a link if it, or the method that it is an alias of, has a page."""
+    page = f"methods/{ALIASES.get(name, name)}.md"
+    return f"[`{name}`]({page})" if (Path(__file__).parent / page).exists() else f"`{name}`"
 
 
 def header(name: str) -> str:
     """Return the purpose of a method, its parts, and the lines that use it."""
     return "\n\n".join(
         [
-            f"**{_escaped(methods()[name])}**",
+            f"**{_escaped(list_methods()[name])}**",
             f"Name in the table of [methods](../methods.md): `{name}`. Score × localiser × level: {_parts_of(name)}. "
             f"{_task(name)}",
             f"```python\n{python_line(name)}\n```",
@@ -86,29 +86,28 @@ def _measured_rows(name: str, share: float) -> list[list[str]]:
     return [
         [
             percent(share, 0),
-            row.ratio.text(2),
-            f"{row.worst:.2f} ({row.worst_on})",
-            row.gap.text(),
-            f"{row.coverage:.3f}",
-            percent(row.full_rate, 0),
-            f"{row.on_front} of {row.graphs}",
-            f"{row.seconds:.2g}",
+            row["ratio"].text(2),
+            f"{row['worst']:.2f} ({row['worst_on']})",
+            row["gap"].text(),
+            f"{row['coverage']:.3f}",
+            percent(row["full_rate"], 0),
+            f"{row['on_front']} of {row['graphs']}",
+            f"{row['seconds']:.2g}",
         ]
         for row in _standings()[share]
-        if row.method == name
+        if row["method"] == name
     ]
 
 
 @cache
-def _standings() -> dict[float, list[Any]]:
+def _standings() -> dict[float, list[dict[str, Any]]]:
     """Return the standings of the methods over all graphs, for each share of labels."""
-    from napsets.studies import RowStore
-    from napsets.studies.standings import make_standings, overall
+    from studies.leaderboard import KIND
+    from studies.standings import make_standings, overall
+    from studies.tables import grouped
 
-    rows = make_standings(RowStore(ROOT / "results").rows("leaderboard"))
-    return {
-        share: overall([row for row in rows if row.share == share]) for share in sorted({row.share for row in rows})
-    }
+    by_share = grouped(make_standings(KIND.read(ROOT / "results")), "share")
+    return {share: overall(rows) for share, rows in sorted(by_share.items())}
 
 
 def _parts_of(name: str) -> str:

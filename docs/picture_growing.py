@@ -38,8 +38,10 @@ def _grown(data: Any, how: str, seed: int) -> Iterator[dict[str, Any]]:
         place = np.full(data.num_nodes, -1)
         place[present] = np.arange(present.size)
         labels = data.labels[present]
-        for name, method, p in zip(COLOURS, ("split", "node-ex", "edge-ex"), (mixed, now, now), strict=True):
-            calibrated = ns.make_method(method).calibrate(graph, p, labels, place[known])
+        weighted = ns.Method("aps", ns.CovariateShift(1.0 / np.maximum(graph.degrees, 1)))
+        methods = ns.Method("aps"), ns.Method("aps"), weighted
+        for name, method, p in zip(COLOURS, methods, (mixed, now, now), strict=True):
+            calibrated = method.calibrate(graph, p, labels, place[known])
             sets = calibrated.predict(place[order[_FIRST:count]], alpha=ALPHA)
             yield {"how": how, "method": name, "arrived": count - _FIRST, "coverage": ns.coverage(sets, labels)}
 

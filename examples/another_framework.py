@@ -31,8 +31,8 @@ def main(people: int = 1500) -> None:
     model = HistGradientBoostingClassifier(random_state=0).fit(features[train], team[train])
     probabilities = model.predict_proba(features)
 
-    auto = ns.Auto(alpha=0.1)
-    auto.calibrate(talks, probabilities, team, calibration=calibration, ids=names, class_names=TEAMS)
+    method = ns.Auto(alpha=0.1)
+    auto = method.calibrate(talks, probabilities, team, calibration=calibration, ids=names, class_names=TEAMS)
     rest = np.setdiff1d(np.arange(people), known)
     sets = auto.predict(rest)
     print(auto.choice)

@@ -1,4 +1,4 @@
-"""Train your own module with the trainer of the library: inductive, with early stopping, resumable.
+"""Train your own module with the trainer of the library: inductively, keeping the best weights.
 
 Run with ``python examples/own_module.py``; needs the extra ``gnn``.
 """
@@ -30,7 +30,7 @@ def main() -> None:
     data = ns.datasets.load("dcsbm", num_nodes=3000, num_features=32, seed=0)
     torch.manual_seed(0)
     module = Residual(data.num_features, data.num_classes)
-    predictions = ns.gnn.train(data, module, preset="released-code", seed=0, epochs=20)
+    predictions = ns.gnn.train(data, module, seed=0, epochs=20)
     print(predictions)
 
 

@@ -12,9 +12,9 @@ import napsets as ns
 
 def main() -> None:
     data = ns.datasets.load("amazon-computers", seed=0)
-    predictions = ns.gnn.train(data, model="graphsage-mean", preset="released-code", seed=0)
+    predictions = ns.gnn.train(data, seed=0)
     print(predictions)
-    predictions.save("artifacts/amazon-graphsage-mean.parquet")
+    predictions.save("artifacts/amazon-graphsage.parquet")
 
     # As in the paper, neighbourhoods are those of the graph induced on the test nodes, half of which calibrate.
     graph, test = data.graph.subgraph(data.test), predictions.take(data.test)

@@ -11,7 +11,6 @@ GRAPH = ns.Graph.from_edge_index(EDGES, 5)
 P = np.full((5, 4), 0.25)
 Y = np.array([0, 1, 2, 3, -1])
 CALIBRATION = [0, 1, 2]
-SCORES = [0.1, 0.2, 0.3]
 
 
 def changed(array, place, value):
@@ -29,17 +28,6 @@ def calibrate(**changes):
 def calibrate_split(**changes):
     arguments = {"probabilities": P, "labels": Y, "calibration": CALIBRATION} | changes
     return ns.SplitConformal().calibrate(**arguments)
-
-
-def thresholds(**changes):
-    arguments = {
-        "graph": GRAPH, "scores": SCORES, "calibration": CALIBRATION, "nodes": [3], "hop_weights": [1.0], "alpha": 0.1,
-    }  # fmt: skip
-    return ns.hop_thresholds(**(arguments | changes))
-
-
-def index():
-    return ns.CalibrationIndex(GRAPH, SCORES, CALIBRATION)
 
 
 def sets(**changes):

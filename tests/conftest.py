@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,14 +45,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 def pytest_configure() -> None:
-    """Let kernels do what is no trifle from the first test on, whatever earlier runs have kept on disk.
-
-    Otherwise NumPy would stand in for them in the first tests of an empty cache, in pieces of another size.
-    """
-    from napsets.kernels import threads
-
-    gc.disable()  # until all tests are collected
-    threads._is_there = wraps(threads._is_there)(lambda name: True)
+    """Look for no garbage until all tests are collected."""
+    gc.disable()
 
 
 def pytest_collection_finish() -> None:
@@ -70,16 +64,13 @@ def pytest_unconfigure() -> None:
 #: Kinds of tests and files of tests that take longest.
 LONGEST = (
     "spark", "browser", "test_code_blocks.py", "test_notebooks.py", "test_demo.py", "test_signals.py",
-    "test_streamed_prediction.py", "test_full_law.py", "test_golden.py", "test_set_properties.py", "test_validity.py",
-    "test_levels.py", "test_live_machine.py", "test_pooling.py", "test_surface.py", "test_skips.py",
+    "test_streamed_prediction.py", "test_learned_law.py", "test_golden.py", "test_set_properties.py",
+    "test_validity.py", "test_levels.py", "test_live_machine.py", "test_pooling.py", "test_surface.py",
 )  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first, so that in the end no worker waits for the other."""
-    for item in items:
-        if item.get_closest_marker("spark"):  # tests/spark/conftest.py says why it is off
-            item.add_marker(pytest.mark.filterwarnings("ignore:spark.sql.adaptive.enabled is off"))
     items.sort(
         key=lambda item: next(
             (i for i, kind in enumerate(LONGEST) if kind in item.keywords or kind == item.path.name), len(LONGEST)
@@ -188,3 +179,27 @@ def browser() -> Iterator[Any]:
         found = playwright.chromium.launch(executable_path=chromium, args=arguments)
         yield found
         found.close()
+
+
+# -- training ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Keep torch to one thread: on graphs this small, several spend their time waiting for one another."""
+    torch = pytest.importorskip("torch")
+    training = pytest.importorskip("napsets.gnn.training")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "THREADS", 1)
+        yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Any:
+    """240 nodes in three blocks that features alone separate badly."""
+    from napsets.datasets import dcsbm
+
+    return dcsbm(240, 6, 3, num_features=12, homophily=0.85, signal=0.6, seed=1)

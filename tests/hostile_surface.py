@@ -34,7 +34,6 @@ INNER = {
     "Method.on",
     "answer",
     "bind",
-    "bind_with_bag",
     "spread",
     "of_names",
     "formula",
@@ -51,7 +50,9 @@ INNER = {
     "with_p_values",
     "matrix_of",
     "Weights.arrays",
-    "covers",
+    "contains_own",
+    "calibrate_data",
+    "foresee",
     "check_column",
     "name_rows",
     "thresholds_at",
@@ -70,13 +71,12 @@ INNER = {
     "concat",
 }
 #: Records that the package makes and hands out: their constructors take what was checked.
-RECORDS = {"Calibrated", "Choice", "CoverageGap", "Prediction", "datasets.DatasetEntry"}
+RECORDS = {"Calibrated", "Choice", "CoverageGap", "Prediction"}
 #: Parameters that stand for any number of others.
 UNNAMED = {"self", "args", "kwargs", "params", "options", "changes", "arguments", "named", "settings"}
 #: What takes long: called less often than the others.
 SLOW = {
     "Auto.calibrate",
-    "recommend",
     "compare",
     "amazon_predictions",
     "load",
@@ -100,10 +100,8 @@ def surface() -> dict[str, Callable[[World], Any]]:
                 functions[name] = lambda world, value=value: value
             for method in methods_of(value, of_class=True):
                 functions[f"{name}.{method}"] = lambda world, value=value, method=method: getattr(value, method)
-        elif callable(value) and name != "methods":
+        elif callable(value) and name != "list_methods":
             functions[name] = lambda world, value=value: value
-    for name in ("CalibrationIndex", "hop_thresholds", "neighbourhood_thresholds", "split_thresholds"):  # for experts
-        functions[name] = lambda world, name=name: getattr(ns, name)
     for name, make in SUBJECTS.items():
         for method in methods_of(type(make(WORLDS[0]))):
             functions[f"{name}: {method}"] = lambda world, make=make, method=method: getattr(make(world), method)
@@ -141,9 +139,6 @@ LOCALISERS = {
     "Everyone": ns.Everyone(),
     "Hops": ns.Hops(2),
     "Hops pooled": ns.Hops(1, "geometric", 5.0, 5.0),
-    "Balls": ns.Balls(5),
-    "PageRank": ns.PageRank(tolerance=1e-2),
-    "InverseDegree": ns.InverseDegree(),
     "PathLengths": ns.PathLengths(1.5, pool=1.0, alike=1.0),
 }
 SCORES = {
@@ -154,7 +149,6 @@ SCORES = {
     "Sharpened": ns.Sharpened(),
     "Diffused": ns.Diffused(),
     "Similarity": ns.Similarity(neighbours=3),
-    "TunedDiffused": ns.TunedDiffused(),
     "Informed": ns.Informed(),
     "ByLabel": ns.ByLabel(),
     "CQR": ns.CQR(),
@@ -165,7 +159,6 @@ GROUPINGS = {"ByClass": ns.ByClass(), "Clustered": ns.Clustered(), "ByDegree": n
 
 SUBJECTS: dict[str, Callable[[World], Any]] = {
     "Graph": lambda world: world.graph,
-    "CalibrationIndex": lambda world: world.good["index"][0],
     "PredictionSets": lambda world: world.sets,
     "PredictionIntervals": lambda world: world.intervals,
     "Calibrated": lambda world: world.method,
@@ -182,7 +175,6 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "NAPS": lambda world: ns.NAPS(),
     "SplitConformal": lambda world: ns.SplitConformal(),
     "Auto": lambda world: ns.Auto(),
-    "RandomisedNAPS": lambda world: ns.RandomisedNAPS(5),
     "NAPS calibrated": _once(
         lambda world: ns.NAPS(pool=2.0).calibrate(world.graph, world.p, world.y, world.calibration)
     ),

@@ -9,12 +9,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 import napsets as ns
-from napsets.levels import Full
+from napsets.levels import Exact
 from napsets.live.state import in_reference
-from napsets.localisers import Everyone
+from napsets.localisers import Everyone, Hops
 from napsets.methods.data import CalibrationData
 from napsets.methods.method import Method
-from napsets.scores import APS, THR, ByLabel, Informed, Sharpened, learns
+from napsets.scores import APS, THR, ByLabel, Informed, Sharpened
 
 CLASSES = 3
 METHODS = [
@@ -28,18 +28,21 @@ METHODS = [
     ("naps-exact", {"pool": 0.0}),
     ("naps-exact", {"hops": 1, "alike": 4.0}),
     ("split", {"level": "exact"}),
-    ("naps", {"directed": True, "pool": 2.0}),  # calibrated again after each change, as the next
+    ("naps", {"directed": True, "pool": 2.0}),
     ("naps-exact", {"directed": True}),
 ]
-#: Methods in which labels are evidence: fitted anew when the rule of the log says so, and compared with a batch that
-#: takes what was fitted.
+#: Methods that learn from labels: fitted again when the rule of the log says so, and compared with a batch that takes
+#: what was fitted.
 LEARNING = [
     (ns.make_method("informed"), {}),
     (ns.make_method("informed", score="thr", allow_empty=False), {}),
-    (Method(Informed(Sharpened(APS(), 1.6), hops=1), Everyone(), Full()), {}),
-    (Method(ByLabel(Informed(Sharpened(APS(), 2.0)), 0.5), Everyone(), Full()), {}),
-    (Method(ByLabel(Informed(THR()), 0.25), Everyone(), Full(0.3), allow_empty=False), {}),
-    (Method(Informed(APS(), wide=True), Everyone(), Full()), {}),  # calibrated anew after each change
+    (Method(Informed(Sharpened(APS(), 1.6)), Everyone(), Exact()), {}),
+    (Method(ByLabel(Informed(Sharpened(APS(), 2.0)), 0.5), Everyone(), Exact()), {}),
+    (Method(ByLabel(Informed(THR()), 0.25), Everyone(), Exact(0.3), allow_empty=False), {}),
+    (Method(ByLabel(APS(), 0.5), Everyone(), Exact()), {}),
+    (Method(ByLabel(Informed()), Hops(2, pool=2.0), Exact()), {}),
+    (Method(Informed(), Hops(1, alike=3.0), Exact()), {}),
+    (ns.make_method("informed"), {"directed": True}),
 ]
 CHOOSING = [("auto", {}), ("auto-small", {})]
 #: 1 and "1" are two nodes; texts may hold anything, also what NumPy would cut off.
@@ -83,6 +86,7 @@ class Model:
 
     def __init__(self, method, seed, directed):
         self.method, self.seed, self.directed = method, seed, directed
+        self.share = getattr(getattr(method, "level", None), "share", 0.5)
         self.nodes, self.edges, self.labels, self.arrived = {}, set(), {}, 0
         self.given = {}  # sets that were logged
         self.last = None
@@ -96,29 +100,30 @@ class Model:
         self.labels[name] = (label, self.arrived)
         self.arrived += 1
 
-    def calibrated(self, learned=None):
-        """Return the names of nodes and their calibration with what was learned, or None where there is none.
+    def calibrated(self, learned=None, arrived=None):
+        """Return the names of nodes and their calibration under a map, or None where there is none.
 
-        The last one is kept while nothing changes.
+        The map is what was `learned` and how many labels had `arrived` at the last refit. The last calibration is kept
+        while nothing changes.
         """
-        state = self.method, tuple(self.nodes.items()), frozenset(self.edges), tuple(self.labels.items())
+        state = self.method, tuple(self.nodes.items()), frozenset(self.edges), tuple(self.labels.items()), arrived
         if self.last is None or self.last[0] != state or self.last[1] is not learned:
-            self.last = state, learned, self.calibrate(learned)
+            self.last = state, learned, self.calibrate(learned, arrived)
         return self.last[2]
 
-    def calibrate(self, learned):
-        """Calibrate what is there as a batch."""
+    def calibrate(self, learned, arrived):
+        """Calibrate what is there as a batch; reference labels that came after the last refit are not there."""
         names = list(self.nodes)
         place = {name: i for i, name in enumerate(names)}
         ends = np.array([[place[a], place[b]] for a, b in self.edges], dtype=np.int64).reshape(-1, 2).T
         truth = np.array([self.labels.get(name, (-1, 0))[0] for name in names])
         known = np.flatnonzero(truth >= 0)
         numbers = np.array([self.labels[names[i]][1] for i in known], dtype=np.int64)
-        apart = self.method.level.keeps_apart
-        share = getattr(self.method.level, "share", 0.5)
-        reference = in_reference(self.seed, numbers, share) if apart else np.ones(known.size, dtype=bool)
-        needs_both = learns(self.method.score) or (apart and self.directed)
-        if not reference.any() or (needs_both and reference.all()):
+        reference, held_out = np.ones(known.size, dtype=bool), np.zeros(known.size, dtype=bool)
+        if self.method.level.keeps_apart:
+            held_out = ~in_reference(self.seed, numbers, self.share)
+            reference = ~held_out & (numbers < (0 if arrived is None else arrived))
+        if not reference.any():
             return names, None
         ids = np.empty(len(names), dtype=object)
         ids[:] = names
@@ -130,8 +135,5 @@ class Model:
             ids,
         )
         return names, self.method.on(
-            data.scored_in_parts(
-                self.method.score, self.seed, known[reference], known[~reference], level=self.method.level,
-                learned=learned,
-            )
-        )  # fmt: skip
+            data.scored_in_parts(self.method.score, self.seed, known[reference], known[held_out], learned=learned)
+        )

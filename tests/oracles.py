@@ -14,9 +14,9 @@ from itertools import product
 import numpy as np
 
 #: Every way of searching that must give the same bits.
-STRATEGIES = ("dense", "sparse", "deep")
+STRATEGIES = ("dense", "deep")
 #: The same with those that users cannot ask for.
-EVERY_STRATEGY = ("few", *STRATEGIES, "far")
+EVERY_STRATEGY = ("few", *STRATEGIES)
 
 
 class Neighbours(list):
@@ -166,6 +166,24 @@ def enumerated_worst_deviation(sizes: Sequence[int], p: float) -> float:
         * max(abs(k / n - p) for k, n in zip(outcome, sizes, strict=True))
         for outcome in product(*(range(n + 1) for n in sizes))
     )
+
+
+def miss_capitals(missed, alpha, labels=None):
+    """The restarted capital of the coverage alarm after each label, for many streams together: shape (streams, labels).
+
+    Sets are made one by one, or all from the same number of labels.
+    """
+    stakes, capitals = 2.0 ** -np.arange(1, 9), np.empty(missed.shape)
+    invested = np.zeros((missed.shape[0], stakes.size))
+    for t in range(missed.shape[1]):
+        rate = np.full((missed.shape[0], 1), alpha)
+        if labels is not None:
+            above = labels + 1 - math.ceil((labels + 1) * (1 - alpha) - 1e-9)
+            rate = np.maximum(rate, (above + missed[:, :t].sum(axis=1, keepdims=True)) / (labels + 1 + t))
+        invested += 1 / (stakes.size * (t + 1) * (t + 2))
+        invested *= 1 + stakes * (missed[:, t : t + 1] / rate - 1)
+        capitals[:, t] = invested.sum(axis=1) + 1 / (t + 2)
+    return capitals
 
 
 def same_bits(a, b) -> bool:

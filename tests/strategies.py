@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import napsets as ns
+from searches import hop_thresholds
 
 #: Weights and alphas are rational, so that an oracle can be exact; many make (1−α)(1+Σw) a reachable plateau.
 ALPHAS = [
@@ -48,10 +49,10 @@ class Case:
             "scores": self.scores,
             "calibration": self.calibration,
             "nodes": self.nodes,
-            "hop_weights": weights,
+            "weights": weights,
             "alpha": float(self.alpha),
         }
-        return ns.hop_thresholds(**(arguments | options))
+        return hop_thresholds(**(arguments | options))
 
     def relabelled(self, order) -> Case:
         """The same case with node v called ``order[v]``."""

@@ -13,10 +13,17 @@ import napsets as ns
 from napsets.cli import COMMANDS
 
 SOURCE = Path(ns.__file__).parent
-MODULES = sorted(SOURCE.rglob("*.py"))
+#: The laboratory uses the package as everyone does.
+STUDIES = Path(__file__).parents[1] / "studies"
+MODULES = [*sorted(SOURCE.rglob("*.py")), *sorted(STUDIES.rglob("*.py"))]
 TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 #: A decorator that enters a function in a table or a command line uses it.
 ENTERED = ("add", "command", "callback")
+
+
+def short_name(path: Path) -> str:
+    folder = STUDIES if path.is_relative_to(STUDIES) else SOURCE
+    return path.relative_to(folder.parent).as_posix()
 
 
 @cache
@@ -70,9 +77,9 @@ def imported_from_modules() -> set[tuple[str | None, str]]:
     }
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+@pytest.mark.parametrize("path", MODULES, ids=short_name)
 def test_what_a_module_defines_is_used(path: Path) -> None:
-    module = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
+    module = ".".join(short_name(path).removesuffix(".py").split("/"))
     for name in defined(parsed(path)):
         if name.startswith("_"):  # another module may have one of the same name
             assert name in names_read(path) or (module, name) in imported_from_modules(), name
@@ -80,7 +87,7 @@ def test_what_a_module_defines_is_used(path: Path) -> None:
             assert name in read_anywhere() or name.replace("_", "-") in COMMANDS, name
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+@pytest.mark.parametrize("path", MODULES, ids=short_name)
 def test_private_names_in_docstrings_and_comments_are_in_the_module(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     code = set(re.findall(r"\w+", re.sub(r"`[^`\n]*`", "", text)))

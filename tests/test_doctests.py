@@ -28,8 +28,8 @@ def test_the_examples_of(name):
 def test_what_people_call_first_has_an_example():
     finder = doctest.DocTestFinder()
     shown = {test.name for name in CORE for test in finder.find(import_module(name)) if test.examples}
-    for name in ("graph.Graph.from_edge_index", "scores.rows.aps_scores", "localisers.neighbourhoods.hop_thresholds",
-                 "quantile.weighted_quantile", "methods.method.NAPS", "localisers.hops.hop_weights",
+    for name in ("graph.Graph.from_edge_index", "scores.rows.aps_scores",
+                 "quantile.weighted_quantile", "methods.named.NAPS", "localisers.hops.hop_weights",
                  "advice.theory.sbm_favours_naps",
                  "advice.theory.coverage_gap_bound", "randomness.node_uniforms"):  # fmt: skip
         assert f"napsets.{name}" in shown

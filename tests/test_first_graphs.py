@@ -141,8 +141,8 @@ def test_sets_of_a_model_are_those_of_auto() -> None:
     sets = ns.gnn.predict_sets(Known(), data, data.val_mask, data.train_mask, alpha=0.2)
     auto = ns.Auto(alpha=0.2).calibrate(GRAPH, P, Y, np.asarray(data.val_mask))
     assert sets.same_as(auto.predict(np.asarray(data.train_mask)))
-    named = ns.gnn.predict_sets(Known(), data, data.val_mask, data.train_mask, predictor="daps")
-    own = ns.gnn.predict_sets(Known(), data, data.val_mask, data.train_mask, predictor=ns.Auto(prefer="small"))
+    named = ns.gnn.predict_sets(Known(), data, data.val_mask, data.train_mask, method="daps")
+    own = ns.gnn.predict_sets(Known(), data, data.val_mask, data.train_mask, method=ns.Auto(prefer="small"))
     assert len(named) == len(own) == len(sets)
 
 

@@ -83,7 +83,7 @@ def test_ids_of_any_kind_survive_a_file(tmp_path: Path) -> None:
         split.save(tmp_path / "split.npz")
         again = ns.load(tmp_path / "split.npz")
         assert again.predict(ids[REST]).same_as(split.predict(ids[REST]))
-        assert again.predict().ids.tolist() == ids[REST].tolist()
+        assert again.predict().row_names.tolist() == ids[REST].tolist()
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------

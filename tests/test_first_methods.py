@@ -32,11 +32,10 @@ def test_progress_is_true_false_or_a_function(progress: Any) -> None:
         auto = ns.Auto().calibrate(GRAPH, P, Y, KNOWN, progress=progress)
         auto.predict(~KNOWN, progress=progress)
         ns.compare(GRAPH, P, Y, KNOWN, ~KNOWN, methods=["split", "naps"], progress=progress)
-        ns.recommend(GRAPH, np.where(KNOWN, Y, -1), progress=progress)
     assert bool(out.getvalue()) == (progress is True)
 
 
-@pytest.mark.parametrize("method", [ns.Auto(), ns.NAPS(exact=True), ns.SplitConformal(), ns.make_method("rlcp")])
+@pytest.mark.parametrize("method", [ns.Auto(), ns.NAPS(exact=True), ns.SplitConformal(), ns.make_method("snaps")])
 def test_calibration_reports_from_nothing_to_all_labelled_nodes(method: Any) -> None:
     reports: list[tuple[int, int]] = []
     method.calibrate(GRAPH, P, Y, KNOWN, progress=lambda done, total: reports.append((done, total)))
@@ -47,7 +46,7 @@ def test_calibration_reports_from_nothing_to_all_labelled_nodes(method: Any) -> 
 
 def test_progress_of_another_kind_is_refused() -> None:
     with pytest.raises(ns.InvalidInputError, match="`progress` must be True, False or a function"):
-        ns.SplitConformal().calibrate(P, Y, KNOWN).predict(progress="yes")
+        ns.SplitConformal().calibrate(P, Y, KNOWN).predict(progress="yes")  # type: ignore[call-overload]
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
@@ -71,7 +70,6 @@ def test_very_few_labels_are_a_warning() -> None:
 def test_the_choice_survives_a_file(tmp_path: Path) -> None:
     auto = ns.Auto().calibrate(GRAPH, P, Y, KNOWN)
     auto.save(tmp_path / "auto.npz")
-    assert str(ns.Auto.load(tmp_path / "auto.npz").choice) == str(auto.choice)
     assert str(ns.load(tmp_path / "auto.npz").choice) == str(auto.choice)
 
 
@@ -79,7 +77,7 @@ def test_the_choice_survives_a_file(tmp_path: Path) -> None:
 
 
 def test_every_method_calibrates_and_predicts_in_the_same_words() -> None:
-    for method in (ns.make_method("daps"), ns.NAPS(pool=10), ns.SplitConformal(), ns.Auto(), ns.RandomisedNAPS()):
+    for method in (ns.make_method("daps"), ns.NAPS(pool=10), ns.SplitConformal(), ns.Auto()):
         sets = method.calibrate(GRAPH, P, Y, KNOWN).predict(REST)
         assert len(sets) == REST.size
 
@@ -192,7 +190,7 @@ def test_methods_are_compared_by_name_and_as_they_are(tmp_path: Path) -> None:
 
 def test_a_list_of_methods_names_itself() -> None:
     comparison = ns.compare(GRAPH, P, Y, KNOWN, ~KNOWN, methods=["split", ns.NAPS(pool=20), ns.Auto(prefer="small")])
-    assert [result.name for result in comparison] == ["split", "NAPS", "Auto"]
+    assert [result.name for result in comparison] == ["split", "NAPS", "Auto small"]
 
 
 def test_a_comparison_is_drawn() -> None:
@@ -226,6 +224,7 @@ def test_weights_are_saved_with_the_method(tmp_path: Path) -> None:
         calibrated.save(tmp_path / "weights.npz")
         again = ns.load(tmp_path / "weights.npz")
         assert again.predict(REST).same_as(calibrated.predict(REST))
+        assert isinstance(again.method.localiser, ns.Weights)
         assert again.method.localiser.own == 0.5
     dense = ns.Method("aps", ns.Weights(near.toarray())).calibrate(GRAPH, P, Y, KNOWN)
     assert dense.predict(REST).same_as(ns.Method("aps", ns.Weights(near)).calibrate(GRAPH, P, Y, KNOWN).predict(REST))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import napsets as ns
 from napsets.graph import as_graph
 from oracles import adjacency_sets, rows_of
+from searches import hop_thresholds
 from strategies import edge_lists
 
 EDGES = [(0, 1), (1, 0), (1, 2), (1, 2), (3, 3), (2, 4)]  # both directions, a repeat, a self-loop; 3 and 5 are isolated
@@ -203,7 +204,7 @@ def test_narrow_ids_of_a_large_graph_are_widened():
     # 300 nodes do not fit the type of the ids that happen to occur.
     graph = ns.Graph(np.r_[0, np.ones(300, np.int64)], np.array([1], np.int8), directed=True)
     assert graph.indices.dtype == np.int32
-    thresholds = ns.hop_thresholds(graph, np.arange(300.0), np.arange(300), [0, 299], [1.0], alpha=0.5)
+    thresholds = hop_thresholds(graph, np.arange(300.0), np.arange(300), [0, 299], [1.0], alpha=0.5)
     assert thresholds.tolist() == [1.0, np.inf]
     assert graph.subgraph(np.arange(300)[::-1]).neighbours(299).tolist() == [298]
 
@@ -294,25 +295,6 @@ def test_whether_edges_go_both_ways_is_said_with_true_or_false():
     for make in (ns.Graph, lambda indptr, indices, **how: ns.Graph.from_edge_index([[0], [1]], **how)):
         with pytest.raises(ns.InvalidInputError, match="`directed` must be True or False; got 'no'"):
             make([0, 0], [], directed="no")
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda **how: ns.Graph([0, 1, 2], [1, 0], **how),
-        lambda **how: ns.Graph.from_edge_index([[0], [1]], **how),
-        lambda **how: ns.Graph.from_scipy(sp.csr_array([[0, 1], [0, 0]]), **how),
-        lambda **how: ns.Graph.from_pyg(SimpleNamespace(edge_index=[[0], [1]], num_nodes=2), **how),
-        lambda **how: ns.Graph.from_table({"source": [0], "target": [1]}, **how),
-    ],
-)
-def test_the_word_of_the_first_edition_still_serves_with_a_warning(make):
-    for undirected in (True, False):
-        with pytest.warns(DeprecationWarning, match=f"say directed={not undirected} for undirected={undirected}"):
-            graph = make(undirected=undirected)
-        assert graph.directed is not undirected
-        assert graph.undirected is undirected
-        assert graph == make(directed=not undirected)
 
 
 def holders():

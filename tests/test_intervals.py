@@ -12,6 +12,7 @@ from scipy.stats import betabinom, kstest
 import napsets as ns
 from napsets.errors import InvalidInputError, NapsetsWarning
 from oracles import same_bits
+from searches import hop_thresholds
 
 RNG = np.random.default_rng(0)
 SIZE = 300
@@ -101,7 +102,7 @@ def test_split_cqr_is_the_order_statistic():
 
 def test_local_intervals_have_the_thresholds_of_neighbourhoods():
     calibrated = ns.NAPS(hops=2, decay="hyperbolic", score="absolute").calibrate(GRAPH, 2 * X, Y, CALIBRATION)
-    tau = ns.hop_thresholds(GRAPH, np.abs(Y - 2 * X)[:200], CALIBRATION, REST, [1, 0.5], 0.2)
+    tau = hop_thresholds(GRAPH, np.abs(Y - 2 * X)[:200], CALIBRATION, REST, [1, 0.5], 0.2)
     assert same_bits(calibrated.predict(REST, 0.2).thresholds, tau)
 
 
@@ -137,13 +138,12 @@ def test_coverage_of_intervals_follows_the_beta_binomial_law(exact):
     ids=["naps", "exact", "degrees", "informed", "split", "auto", "groups"],
 )  # fmt: skip
 def test_every_predictor_gives_intervals_and_the_same_from_a_file(tmp_path, predictor):
-    inputs = (Q, Y) if isinstance(predictor, ns.SplitConformal) else (GRAPH, Q, Y)
     names = np.array([f"n{i}" for i in range(SIZE)])
-    predictor.calibrate(*inputs, calibration=CALIBRATION, ids=names)
+    predictor = predictor.calibrate(GRAPH, Q, Y, calibration=CALIBRATION, ids=names)
     predictor.save(tmp_path / "one.npz")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NapsetsWarning)
-        one, other = (each.predict(REST) for each in (predictor, type(predictor).load(tmp_path / "one.npz")))
+        one, other = (each.predict(REST) for each in (predictor, ns.load(tmp_path / "one.npz")))
         both = predictor.predict(REST, [0.05, 0.4])
     assert same_bits(one.lower, other.lower)
     assert same_bits(one.upper, other.upper)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import napsets as ns
-from napsets.kernels.threads import Kernels
+from napsets.kernels import threads
 from oracles import shortest_edges
 from strategies import edge_lists
 
@@ -33,7 +33,7 @@ def edges_of(graph):
 @pytest.fixture(params=["by NumPy", "by kernels"])
 def either_way(request, monkeypatch):
     if request.param == "by kernels":
-        monkeypatch.setattr(Kernels, "pay", lambda *_: True)
+        monkeypatch.setattr(threads, "SMALL", -1)
 
 
 sized = st.integers(1, 12).flatmap(
@@ -53,7 +53,7 @@ sized = st.integers(1, 12).flatmap(
 def test_of_several_edges_between_two_nodes_the_shortest_is_kept(few, directed, case):
     size, edges, lengths = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Kernels, "pay", lambda *_: not few)
+        patch.setattr(threads, "SMALL", 1 << 19 if few else -1)
         index = np.array(edges, dtype=np.int64).reshape(-1, 2).T
         graph = ns.Graph.from_edge_index(index, size, directed=directed, lengths=lengths)
         expected = shortest_edges(edges, lengths, directed)

@@ -65,7 +65,7 @@ def test_the_sets_are_those_of_the_definition(name, ties):
     method = Method(score, localiser, Exact(share=0.5), seed=5)
     calibration = np.random.default_rng(1).permutation(world.nodes)[:60]
     data = CalibrationData.check(world.graph, world.probabilities, world.labels, calibration)
-    calibrated = method.fit(data)
+    calibrated = method.calibrate_data(data)
     reference, apart = calibrated.scored.reference.nodes, calibrated.scored.level_nodes
     assert (reference.size, apart.size) == (30, 30)
     distance = shortest_path(world.graph.to_scipy(), unweighted=True)
@@ -204,7 +204,7 @@ def test_one_threshold_for_all_at_such_a_level_is_infinite(rule, level):
 def test_hops_without_a_graph_are_refused_at_once():
     world = Uneven(nodes=50)
     for level in (Nominal(), Exact()):
-        with pytest.raises(ns.InvalidInputError, match="`graph` must be given to a method that looks"):
+        with pytest.raises(ns.InvalidInputError, match=r"`graph` must be a napsets\.Graph; got NoneType"):
             Method("aps", Hops(), level).calibrate(None, world.probabilities, world.labels, np.arange(20))
 
 

@@ -13,9 +13,9 @@ ROOT = Path(napsets.__file__).parent
 
 #: The road. What stands left of another never imports it.
 ROOMS = [
-    "errors", "kernels", "checks", "randomness", "edges", "graph", "quantile", "predictions", "scores",
+    "errors", "kernels", "checks", "randomness", "features", "edges", "graph", "quantile", "predictions", "scores",
     "localisers", "levels", "groups", "files", "methods", "evaluation", "advice", "live", "datasets", "gnn", "report",
-    "studies", "paper", "spark", "service", "cli", "__main__",
+    "spark", "service", "cli", "__main__",
 ]  # fmt: skip
 
 

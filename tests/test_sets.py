@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import numpy as np
@@ -162,7 +163,7 @@ def test_a_summary_counts_what_the_sets_hold():
     assert summary.size_counts.tolist() == [1, 0, 1, 1]
     assert (summary.nodes, summary.num_classes) == (3, 3)
     assert (summary.empty, summary.singletons, summary.full) == (1, 0, 1)
-    assert (summary.infinite, summary.unreached, summary.capped) == (1, 1, 0)
+    assert (summary.infinite, summary.unreached) == (1, 1)
     assert summary.mean_size == 5 / 3
     with pytest.raises(ValueError, match="read-only"):
         summary.size_counts[0] = 2
@@ -228,3 +229,26 @@ def test_names_must_be_as_many_as_sets():
         make(ids=["tom"])
     with pytest.raises(ns.InvalidInputError, match="`label_thresholds` must have the shape of `member`"):
         make(label_thresholds=np.ones((3, 2)))
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_sets_are_saved_as_the_table_that_they_are(tmp_path, suffix):
+    pandas = pytest.importorskip("pandas")
+    sets = ns.PredictionSets(
+        [4, 2], [[True, True], [False, True]], [0.9, 0.8], [30, 30], [30.0, 30.0], 0.1, ["cat", "dog"]
+    )
+    sets.save(tmp_path / f"sets{suffix}")
+    read = pandas.read_parquet if suffix == ".parquet" else pandas.read_csv
+    table = read(tmp_path / f"sets{suffix}")
+    labels = [list(names) if suffix == ".parquet" else json.loads(names) for names in table["labels"]]
+    assert labels == [["cat", "dog"], ["dog"]]
+    assert table["threshold"].tolist() == [0.9, 0.8]
+    assert [path.name for path in tmp_path.iterdir()] == [f"sets{suffix}"]
+    with pytest.raises(ns.InvalidInputError, match=r"`path` must be one of \.parquet, \.csv; got '\.txt'"):
+        sets.save(tmp_path / "sets.txt")
+
+
+def test_the_coverage_of_sets_is_the_share_that_contain_the_truth():
+    sets = ns.PredictionSets([4, 2], [[True, True], [False, True]], [0.9, 0.8], [30, 30], [30.0, 30.0], 0.1)
+    assert sets.coverage([0, 0], per="set") == 0.5
+    assert sets.coverage([0, 0, 1, 0, 1]) == 1.0

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import beta, betabinom, binom, binomtest, chisquare, kstest, norm, ttest_1samp
 
 import napsets as ns
+from searches import hop_thresholds
 
 #: Level of each test of fit: a right program fails one in a thousand, were seeds not fixed.
 LEVEL = 1e-3
@@ -86,7 +87,7 @@ def test_coverage_given_calibration_is_beta_distributed():
     stars = copies([np.zeros(n, int), np.arange(1, n + 1)], n + 1, draws)
     hubs, leaves = np.split(np.arange((n + 1) * draws).reshape(draws, n + 1), [1], axis=1)
     k = math.ceil(round((n + 1) * (1 - alpha), 9))
-    coverage = ns.hop_thresholds(stars, rng.random(n * draws), leaves.ravel(), hubs.ravel(), [1.0], alpha)
+    coverage = hop_thresholds(stars, rng.random(n * draws), leaves.ravel(), hubs.ravel(), [1.0], alpha)
     assert kstest(coverage, beta(k, n + 1 - k).cdf).pvalue > LEVEL
     for wrong in (k - 1, k + 1):
         assert kstest(coverage, beta(wrong, n + 1 - wrong).cdf).pvalue < LEVEL

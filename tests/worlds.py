@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from scipy.special import softmax
 
 import napsets as ns
 from napsets.localisers import Hops
+from napsets.methods import CalibrationData
 
 CLASSES = ("cat", "dog", "owl")
 
@@ -86,39 +85,23 @@ def make_world(
         calibration,
         names,
         write(folder / f"edges{suffix}", ends | long),
-        write(folder / f"probabilities{suffix}", columns)
-        if suffix != ".npz"
-        else write(folder / "probabilities.npz", {"node": names, "probabilities": probabilities}),
-        write(
-            folder / f"labels{suffix}",
-            {"node": names[calibration], "label": _as(suffix, world_labels, labels)[calibration]},
-        ),
-        write(folder / f"truth{suffix}", {"node": names[rest], "label": _as(suffix, world_labels, labels)[rest]}),
+        write(folder / f"probabilities{suffix}", columns),
+        write(folder / f"labels{suffix}", {"node": names[calibration], "label": world_labels[calibration]}),
+        write(folder / f"truth{suffix}", {"node": names[rest], "label": world_labels[rest]}),
     )
 
 
 def write(path: Path, columns: dict[str, Any]) -> Path:
     """Write columns to a file of the format that its name says."""
-    if path.name.endswith(".npz"):
-        np.savez(path, **columns)
-        return path
     table = pa.table({name: pa.array(column) for name, column in columns.items()})
     if path.name.endswith(".parquet"):
         pa.parquet.write_table(table, path)
-    elif path.name.endswith((".jsonl", ".jsonl.gz")):
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist()).encode()
-        path.write_bytes(gzip.compress(text) if path.name.endswith(".gz") else text)
     elif path.name.endswith(".csv.gz"):
         with pa.CompressedOutputStream(str(path), "gzip") as stream:
             pa.csv.write_csv(table, stream)
     else:
         pa.csv.write_csv(table, path)
     return path
-
-
-def _as(suffix: str, names: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Use class names where the file of probabilities has them, and numbers where it has not."""
-    return numbers if suffix == ".npz" else names
 
 
 def make_numbers(seed: int = 0, n: int = 900, degree: int = 12, labelled: int = 450) -> dict[str, Any]:
@@ -139,9 +122,9 @@ def make_numbers(seed: int = 0, n: int = 900, degree: int = 12, labelled: int = 
     }
 
 
-def never_supported(settings: Any) -> ns.Method:
+def never_supported(score: Any = "aps") -> ns.Method:
     """A method of the table that looks nowhere, so that every threshold is infinite."""
-    return ns.Method(settings.score, Hops(0), seed=settings.seed)
+    return ns.Method(score, Hops(0))
 
 
 def guess(labels: np.ndarray, strength: Any, rng: np.random.Generator, classes: int | None = None) -> np.ndarray:
@@ -240,3 +223,55 @@ def amazon_by_heart() -> dict[str, Any]:
         "confident": np.sort(rng.choice(rest[top > np.median(top)], 3000, replace=False)),
         "random": np.sort(rng.choice(rest, 3000, replace=False)),
     }  # fmt: skip
+
+
+class Mixed:
+    """A graph in which hard nodes have easy neighbours alone, and easy ones hard neighbours: locality misleads."""
+
+    def __init__(self, size=400, degree=40, seed=0):
+        rng = np.random.default_rng(seed)
+        self.size = size
+        hard = np.arange(size) % 2 == 0
+        ends = [np.repeat(np.flatnonzero(hard), degree), rng.choice(np.flatnonzero(~hard), degree * hard.sum())]
+        self.graph = ns.Graph.from_edge_index(ends, size)
+        self.labels = rng.integers(3, size=size)
+        self.probabilities = guess(self.labels, np.where(hard, 0.2, 4.0), rng, 3)
+        # A model that is as sure of hard nodes as of easy ones.
+        self.probabilities[hard] = self.probabilities[hard] ** 3
+        self.probabilities /= self.probabilities.sum(axis=1, keepdims=True)
+
+    def draws(self, method, count, labelled=200, seed=1, alpha=0.1):
+        """Calibrate on nodes labelled at random, again and again; return whether a random node was covered.
+
+        Beside it, its rank spread evenly over the node's own share of the mass: uniform, if the ranks are fair.
+        """
+        rng = np.random.default_rng(seed)
+        covered, places = np.empty(count, dtype=bool), np.empty(count)
+        for draw in range(count):
+            order = rng.permutation(self.size)
+            node, seeded = order[:1], ns.Method(method.score, method.localiser, method.level, seed=draw)
+            data = CalibrationData.check(self.graph, self.probabilities, self.labels, order[1 : labelled + 1])
+            calibrated = seeded.calibrate_data(data)
+            local = calibrated.local
+            score = calibrated.score.at(node, self.labels[node])
+            cuts = calibrated.level.cuts([alpha])
+            tau = calibrated.level.thresholds(local.thresholds(node, cuts, threads=1), node, [alpha]).values[0]
+            covered[draw] = score[0] <= tau[0]
+            below, all_ = local.ranks(np.repeat(node, 2), np.array([score[0], np.inf]), threads=1)
+            places[draw] = below + rng.random() * (1 - all_)
+        return covered, places
+
+
+def disturbed(data):
+    """Return the dataset with other features, labels and edges wherever a test node is concerned."""
+    rng = np.random.default_rng(0)
+    features, labels = data.features.copy(), data.labels.copy()
+    features[data.test] = rng.standard_normal((data.test.size, data.num_features)) * 100
+    labels[data.test] = rng.integers(0, data.num_classes, data.test.size)
+    row = np.repeat(np.arange(data.num_nodes), data.graph.degrees)
+    inside = ~np.isin(row, data.test) & ~np.isin(data.graph.indices, data.test)
+    kept = np.stack([row, data.graph.indices])[:, inside]
+    new = np.stack([rng.choice(data.test, 500), rng.integers(0, data.num_nodes, 500)])
+    graph = ns.Graph.from_edge_index(np.concatenate([kept, new], axis=1), data.num_nodes)
+    assert graph != data.graph
+    return replace(data, graph=graph, features=features, labels=labels)

@@ -15,8 +15,10 @@ from scipy.optimize import brentq
 import napsets
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.graph import Graph
+from napsets.kernels.layout import Layout, Reach
+from napsets.kernels.search import find_thresholds
 from napsets.localisers import Cut, PathLengths, Reference
-from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
+from napsets.quantile import ROUNDING
 
 DECAYS = ("uniform", "hyperbolic", "geometric")
 _BATCH = 32  # sources whose dense rows are held at once
@@ -37,10 +39,11 @@ def by_napsets(
     threads: int | None = None,
     strategy: str | None = None,
 ) -> tuple[FloatArray, int]:
-    """Build the index and search, which is all that `napsets.hop_thresholds` does."""
-    index = CalibrationIndex(graph, scores, np.arange(graph.num_nodes))
-    thresholds = neighbourhood_thresholds(index, nodes, weights, alpha, threads=threads, strategy=strategy)
-    return thresholds.values[:, 0], int(thresholds.hop_counts.sum())
+    """Make the layout and search, which is all that `Hops` does."""
+    layout = Layout(graph, np.arange(graph.num_nodes), scores)
+    reach = Reach(np.array([1.0 - alpha]), ROUNDING)
+    values, counts = find_thresholds(layout, nodes, weights, reach, threads=threads, strategy=strategy)
+    return np.ascontiguousarray(values[:, :, 0].T), int(counts.sum())
 
 
 def by_path_lengths(

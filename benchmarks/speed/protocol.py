@@ -14,12 +14,10 @@ import napsets
 from benchmarks.speed.contenders import DECAYS, decay_weights
 from napsets import datasets
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.localisers.neighbourhoods import (
-    CalibrationIndex,
-    HopThresholds,
-    neighbourhood_thresholds,
-    split_thresholds,
-)
+from napsets.kernels.layout import Layout, Reach
+from napsets.kernels.search import count_below, find_thresholds
+from napsets.localisers.hops import Sizes, Weighting
+from napsets.quantile import ROUNDING
 
 _STRATA = [(0, 1), (2, 3), (4, 10)]
 _HOPS, _CUTOFF, _DRAWN, _ALPHA = 2, 50, 1000, 0.1
@@ -32,23 +30,36 @@ def repeat_protocol(repetitions: int, threads: int | None = None) -> dict[str, A
     nodes = np.arange(graph.num_nodes)
     probabilities = _probabilities(labels, data.num_classes)
     matrix = napsets.aps_scores(probabilities, napsets.node_uniforms(nodes, seed=0))
-    index = CalibrationIndex(graph, matrix[nodes, labels], nodes)
+    layout = Layout(graph, nodes, matrix[nodes, labels])
     weights = decay_weights(_HOPS)
-    everyone = neighbourhood_thresholds(index, nodes, weights[:1], _ALPHA, threads=threads)
-    eligible = np.flatnonzero(everyone.support[0] >= _CUTOFF)
+    counts = count_below(layout, nodes, np.array([layout.size]), _HOPS, threads=threads)
+    eligible = np.flatnonzero(counts.sum(axis=(1, 2)) >= _CUTOFF)
     rng = np.random.default_rng(0)
     drawn = [rng.choice(eligible, _DRAWN, replace=False) for _ in range(repetitions)]
     splits = np.ones((repetitions, nodes.size), dtype=bool)
     for split, part in zip(splits, drawn, strict=True):
         split[part] = False
-    thresholds = split_thresholds(index, splits, drawn, weights, _ALPHA, threads=threads)
+    repetition = np.repeat(np.arange(repetitions), _DRAWN)
+    values, counts = find_thresholds(
+        layout,
+        np.concatenate(drawn),
+        weights,
+        Reach(np.array([1.0 - _ALPHA]), ROUNDING),
+        splits=splits,
+        pair_split=repetition,
+        threads=threads,
+    )
     measured: dict[str, list[list[float]]] = {name: [] for name in ("APS", *(f"NAPS {decay}" for decay in DECAYS))}
-    for part, split, own in zip(drawn, splits, thresholds, strict=True):
-        calibration = index.calibration[split]
+    for r, (part, split) in enumerate(zip(drawn, splits, strict=True)):
+        calibration, rows = nodes[split], repetition == r
+        sizes = Sizes(counts[rows], np.zeros(part.size, dtype=np.int64))
         common = napsets.weighted_quantile(matrix[calibration, labels[calibration]], np.ones(calibration.size), _ALPHA)
-        measured["APS"].append(_measure(matrix, labels, part, np.full(part.size, common), None, 0))
+        support = np.full(part.size, calibration.size)
+        measured["APS"].append(_measure(matrix, labels, part, np.full(part.size, common), support, support * 1.0))
         for d, decay in enumerate(DECAYS):
-            measured[f"NAPS {decay}"].append(_measure(matrix, labels, part, own.values[d, 0], own, d))
+            weighting = Weighting(weights[d])
+            rests_on = sizes.support(weighting), sizes.effective_size(weighting)
+            measured[f"NAPS {decay}"].append(_measure(matrix, labels, part, values[rows, d, 0], *rests_on))
     medians = {name: np.nanmedian(np.array(rows), axis=0).round(4).tolist() for name, rows in measured.items()}
     return {"repetitions": repetitions, "eligible": int(eligible.size), "metrics": medians}
 
@@ -62,10 +73,13 @@ def _probabilities(labels: IntArray, classes: int) -> FloatArray:
 
 
 def _measure(
-    matrix: FloatArray, labels: IntArray, nodes: IntArray, thresholds: FloatArray, own: HopThresholds | None, decay: int
+    matrix: FloatArray,
+    labels: IntArray,
+    nodes: IntArray,
+    thresholds: FloatArray,
+    support: IntArray,
+    effective: FloatArray,
 ) -> list[float]:
-    support = np.full(nodes.size, labels.size - nodes.size) if own is None else own.support[decay]
-    effective = support.astype(np.float64) if own is None else own.effective_size[decay]
     member = matrix[nodes] <= thresholds[:, None]
     sets = napsets.PredictionSets(nodes, member, thresholds, support, effective, _ALPHA, num_nodes=labels.size)
     return [

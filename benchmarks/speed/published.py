@@ -1,10 +1,9 @@
-"""Methods of the table on Amazon Computers and on growing graphs, at the level of the table or at another."""
+"""Methods of the table on Amazon Computers."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,7 @@ import numpy as np
 import napsets as ns
 from benchmarks.speed import graphs
 from benchmarks.speed.methods import World
-from napsets.kernels.threads import compiling_now
 from napsets.methods import CalibrationData, make_method
-
-#: Methods whose cost is measured on growing graphs; the first is what the others stand beside.
-GROWING = ("naps", "edge-ex", "pagerank", "rlcp")
 
 
 def _given(spec: dict[str, Any], folder: Path) -> tuple[CalibrationData, Any]:
@@ -43,16 +38,13 @@ def answer(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Time calibration and sets of one method, its scores made before the clock starts, or by each run."""
     given, nodes = _given(spec, folder)
     method, runs = make_method(spec["method"]), spec.get("runs", 1)
-    if spec.get("level") == "exact":
-        method = replace(method, level=ns.Exact())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ns.NapsetsWarning)
-        with compiling_now():  # what this many nodes need; and the scores are made, which `given` keeps
-            method.fit(given).predict(nodes)
+        method.calibrate_data(given).predict(nodes)  # compiles kernels, and makes the scores that `given` keeps
         wall, cpu = time.perf_counter(), time.process_time()
         for _ in range(runs):
             data = CalibrationData.check(given.graph, *_inputs(given)) if "runs" in spec else given
-            method.fit(data).predict(nodes)
+            method.calibrate_data(data).predict(nodes)
         return {
             "seconds": (time.perf_counter() - wall) / runs,
             "cpu_seconds": (time.process_time() - cpu) / runs,

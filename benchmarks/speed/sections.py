@@ -10,7 +10,6 @@ from benchmarks.speed.graphs import node_series
 from benchmarks.speed.interrupt import seconds_to_stop
 from benchmarks.speed.methods import WORK
 from benchmarks.speed.processes import FIRST_USES
-from benchmarks.speed.published import GROWING
 from benchmarks.speed.runner import Bench
 from benchmarks.speed.tasks import Spec
 
@@ -105,14 +104,14 @@ _QUICK_CHOICES = [("reddit2-test", 2, None), ("reddit2-test", 3, 40), ("lattice"
 
 
 def choice(bench: Bench, effort: Effort) -> list[Spec]:
-    """Measure each strategy forced, and the planner's choice, over graphs that favour different ones."""
+    """Measure each strategy forced, and the one that is chosen, over graphs that favour different ones."""
     rows: list[Spec] = []
     chosen = [entry for entry in _CHOICES if not effort.quick or entry in _QUICK_CHOICES]
     for name, hops, count in chosen:
         bench.build(name)
         specs = [
             {"task": "napsets", "graph": name, "hops": hops, "threads": 1, "sources": count, "strategy": strategy}
-            for strategy in (None, "dense", "sparse", "deep")
+            for strategy in (None, "dense", "deep")
             if hops > 1 or strategy != "deep"
         ]
         rows += bench.rounds(f"choice: {name}, {hops} hops", specs, min(effort.rounds, 3))
@@ -179,39 +178,25 @@ def roads(bench: Bench, effort: Effort) -> list[Spec]:
 
 
 def published(bench: Bench, effort: Effort) -> list[Spec]:
-    """Measure every method of the table on Amazon Computers, and those of other papers on growing graphs."""
+    """Measure every method of the table on Amazon Computers."""
     from napsets.methods import METHODS
 
     bench.build("amazon-test")
     specs: list[Spec] = [
         {"task": "answer", "graph": "amazon-test", "labelled": 0.3, "method": name} for name in METHODS
     ]
-    rows = bench.rounds("all methods", specs, effort.rounds)
-    grown = ["grown-10000", "grown-100000"]
-    if not effort.quick:
-        grown += ["million", "dense-5", "dense-20", "dense-40"]
-    bench.build(*grown)
-    specs = [
-        {"task": "answer", "graph": graph, "labelled": 0.1, "method": name, "sources": 10_000}
-        for graph in grown
-        for name in GROWING
-    ]
-    return rows + bench.rounds("growing graphs", specs, effort.rounds)
+    return bench.rounds("all methods", specs, effort.rounds)
 
 
-def full(bench: Bench, effort: Effort) -> list[Spec]:
-    """Measure full conformal prediction beside the same score at an exact level: calibration and sets of all nodes."""
+def learned(bench: Bench, effort: Effort) -> list[Spec]:
+    """Measure the methods that learn from labels: calibration and sets of all nodes."""
     rows: list[Spec] = []
     sizes = [("amazon-test", 0.5, 10), ("grown-100000", 0.1, 3)] + [("million", 0.1, 1)] * (not effort.quick)
     for name, labelled, runs in sizes:
         bench.build(name)
         shared = {"task": "answer", "graph": name, "labelled": labelled, "sources": None, "runs": runs}
-        methods = [
-            {"method": "informed", "level": "exact"},
-            {"method": "informed", "level": "full"},
-            {"method": "auto"},
-        ]
-        rows += bench.rounds(f"full: {name}", [{**shared, **method} for method in methods], effort.rounds)
+        methods = [{**shared, "method": method} for method in ("informed", "auto")]
+        rows += bench.rounds(f"learned: {name}", methods, effort.rounds)
     return rows
 
 
@@ -227,5 +212,5 @@ SECTIONS: dict[str, Callable[[Bench, Effort], list[Spec]]] = {
     "methods": methods,
     "roads": roads,
     "published": published,
-    "full": full,
+    "learned": learned,
 }

@@ -53,7 +53,7 @@ def warm_up(hops: int, threads: int | None) -> float:
     small = Graph.from_edge_index(crowd, 600)
     long = Graph.from_edge_index(np.stack([ring, np.roll(ring, 1)]), ring.size)
     weights = contenders.decay_weights(max(hops, 3))
-    for strategy in ("dense", "sparse", "deep"):
+    for strategy in ("dense", "deep"):
         # Rows are pulled and pushed, of a graph renumbered and of one that is not worth renumbering for one node.
         for graph, nodes in ((small, np.arange(600)), (small, ring[:1]), (long, ring[:1])):
             contenders.by_napsets(graph, _scores(graph), nodes, weights, ALPHA, threads=threads, strategy=strategy)
@@ -91,16 +91,11 @@ def _napsets(spec: Spec, folder: Path) -> Spec:
 
 
 def _touched(graph: Graph, sources: IntArray, hops: int) -> int:
-    """Count the edges that a search one source at a time reads."""
-    from napsets.kernels.shallow import count_touched
-
-    stamps = np.zeros(graph.num_nodes, dtype=np.int64)
-    queue = np.empty(graph.num_nodes + 1, dtype=graph.indices.dtype)
-    all_of_them = 2**62
-    counted = count_touched(
-        sources, graph.indptr, graph.indices, hops, all_of_them, stamps, queue, 0, (all_of_them, 0), 1.0
-    )
-    return int(counted[0])
+    """Count the edges that a search of one or two hops, one source at a time, reads."""
+    rows = graph.degrees.astype(np.int64)
+    if hops == 2:
+        rows = rows + graph.to_scipy().astype(np.int64) @ rows
+    return int(rows[sources].sum())
 
 
 def _dijkstra(spec: Spec, folder: Path) -> Spec:

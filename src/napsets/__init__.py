@@ -33,12 +33,14 @@ def __getattr__(name: str) -> Any:
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module 'napsets' has no attribute {name!r}")
-    # A package of that name is the value itself, `methods` among them: importing it binds the name in any order.
+    # A package of that name is the value itself.
     is_package = module == "napsets" or f"{module}.".startswith(f"napsets.{name}.")
+    if module.startswith("napsets.methods"):
+        import_module("napsets.evaluation.verdict")  # a later package, which makes `Calibrated.verdict` work
     value = import_module(f"napsets.{name}") if is_package else getattr(import_module(module), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted(__all__)

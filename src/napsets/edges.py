@@ -6,10 +6,8 @@ Each library's graph turns into an `EdgeList`: two columns of node ids, and the 
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -26,8 +24,9 @@ from napsets.checks.compressed import (
     weights_mean,
 )
 from napsets.checks.frames import find_rows
-from napsets.checks.values import check_count, check_flag, plain, shown
+from napsets.checks.values import check_count, check_progress, check_threads, plain, shown
 from napsets.errors import InvalidInputError, imported, warn
+from napsets.features import check_features, nearest_nodes
 
 if TYPE_CHECKING:
     import networkx
@@ -95,6 +94,14 @@ class EdgeList:
             way = " Pass its transpose, .T, if it has one edge per row." if array.shape[1] == 2 else ""
             raise InvalidInputError(f"`edge_index` must have shape (2, edges); got {array.shape}.{way}")
         return cls("edge_index", array[0], array[1], num_nodes, lengths_from(lengths, strengths, array.shape[1]))
+
+    @classmethod
+    def from_features(cls, features: object, k: int, threads: int | None, progress: Any) -> EdgeList:
+        """Return the edges from each node to those with the most similar features; see `Graph.from_features`."""
+        table, neighbours = check_features("features", features), check_count("k", k, minimum=1)
+        nearest = nearest_nodes(table, neighbours, threads=check_threads(threads), progress=check_progress(progress))
+        source, target = np.repeat(np.arange(nearest.shape[0]), nearest.shape[1]), nearest.ravel()
+        return cls("features", source[target >= 0], target[target >= 0], nearest.shape[0])
 
     @classmethod
     def from_scipy(
@@ -316,18 +323,3 @@ def way_to_graph(graph: object) -> str:
     if hasattr(graph, "__dataframe__") or hasattr(graph, "__arrow_c_stream__") or isinstance(graph, Mapping):
         return "napsets.Graph.from_table(...)"
     return "napsets.Graph.from_edge_index(edge_index, num_nodes)"
-
-
-def undirected_too(constructor: Callable[P, T]) -> Callable[P, T]:
-    """Accept ``undirected``, the old name for the opposite of ``directed``."""
-
-    @wraps(constructor)
-    def construct(*args: P.args, **settings: P.kwargs) -> T:
-        if "undirected" in settings:
-            undirected = check_flag("undirected", settings.pop("undirected"))
-            message = f"`undirected` is deprecated: say directed={not undirected} for undirected={undirected}"
-            warnings.warn(message, DeprecationWarning, stacklevel=2)
-            settings["directed"] = not undirected
-        return constructor(*args, **settings)
-
-    return construct

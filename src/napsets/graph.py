@@ -22,8 +22,8 @@ from napsets.checks.arguments import (
     sealed,
 )
 from napsets.checks.compressed import WeightsAre, WeightsMean, check_compressed, id_dtype
-from napsets.checks.values import check_count, check_flag, check_threads, choose
-from napsets.edges import EdgeList, compress, undirected_too, way_to_graph
+from napsets.checks.values import check_count, check_flag, choose
+from napsets.edges import EdgeList, compress, way_to_graph
 from napsets.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ _MOST_CLASSES = 2**31 - 1
 class Graph:
     """An immutable graph on the nodes 0..n−1.
 
-    Create one with `from_edge_index`, `from_scipy`, `from_networkx`, `from_pyg` or `from_table`. Duplicate edges
-    are merged and self-loops dropped. Edges are undirected unless ``directed=True``; then a node's neighbours
-    are the targets of the edges that leave it. Edges may have lengths; of several between two nodes the shortest is
-    kept, in an undirected graph for both directions.
+    Create one with `from_edge_index`, `from_scipy`, `from_networkx`, `from_pyg`, `from_table` or `from_features`.
+    Duplicate edges are merged and self-loops dropped. Edges are undirected unless ``directed=True``; then a node's
+    neighbours are the targets of the edges that leave it. Edges may have lengths; of several between two nodes the
+    shortest is kept, in an undirected graph for both directions.
 
     ``Graph(indptr, indices)`` takes compressed sparse rows: ascending, without duplicates, and with every
     edge in both rows unless ``directed=True``. Arrays that their owner could still write to are copied.
@@ -106,11 +106,6 @@ class Graph:
         return self.indptr.size - 1
 
     @property
-    def undirected(self) -> bool:
-        """Deprecated: the opposite of `directed`."""
-        return not self.directed
-
-    @property
     def num_edges(self) -> int:
         """Number of stored entries: an undirected edge counts twice, as in the paper's Table 1."""
         return self.indices.size
@@ -152,7 +147,6 @@ class Graph:
     # -- constructors ------------------------------------------------------------------------------------------
 
     @classmethod
-    @undirected_too
     def from_edge_index(
         cls,
         edge_index: ArrayLike,
@@ -186,7 +180,6 @@ class Graph:
         return cls._from_edges(EdgeList.from_index(edge_index, num_nodes, lengths, strengths), directed)
 
     @classmethod
-    @undirected_too
     def from_scipy(
         cls,
         adjacency: scipy.sparse.sparray | scipy.sparse.spmatrix,
@@ -226,7 +219,6 @@ class Graph:
         return cls._from_edges(EdgeList.from_networkx(graph, weight, weights_are))
 
     @classmethod
-    @undirected_too
     def from_pyg(cls, data: Any, *, directed: bool | None = None, weights_are: WeightsMean | None = None) -> Graph:
         """Make a graph from a PyTorch Geometric ``Data``, or from anything like it.
 
@@ -237,7 +229,6 @@ class Graph:
         return cls._from_edges(EdgeList.from_pyg(data, weights_are), directed)
 
     @classmethod
-    @undirected_too
     def from_table(
         cls,
         table: Any,
@@ -259,6 +250,22 @@ class Graph:
             The meaning of the column ``weight``; by default that column is not used.
         """
         return cls._from_edges(EdgeList.from_table(table, num_nodes, weights_are), directed)
+
+    @classmethod
+    def from_features(
+        cls,
+        features: ArrayLike | scipy.sparse.sparray,
+        k: int = 10,
+        *,
+        threads: int | None = None,
+        progress: Any = None,
+    ) -> Graph:
+        """Make an undirected graph that joins every node to the k nodes with the most similar features.
+
+        Features are an array or a SciPy sparse matrix with one row of numbers per node. Similarity is the cosine, of
+        which only values above 0 count (see `napsets.features`). The search is exact, in nodes² × columns operations.
+        """
+        return cls._from_edges(EdgeList.from_features(features, k, threads, progress), False)
 
     @classmethod
     def _from_edges(cls, edges: EdgeList, directed: bool | None = None) -> Graph:
@@ -300,15 +307,15 @@ class Graph:
         check_direction(direction)
         return self if direction == "out" else self.reverse if direction == "in" else self.both_ways
 
-    def neighbour_sums(self, values: npt.NDArray[Any], *, threads: int | None = None) -> npt.NDArray[np.float64]:
-        """Return the sum of the neighbours' rows of `values`, shape (nodes, width); the same on any threads."""
-        return self._neighbour_sums(check_table("values", values, self.num_nodes), check_threads(threads))
+    def neighbour_sums(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Return the sum of the neighbours' rows of `values`, shape (nodes, width)."""
+        return self._neighbour_sums(check_table("values", values, self.num_nodes))
 
-    def _neighbour_sums(self, values: npt.NDArray[np.float64], threads: int | None = None) -> npt.NDArray[np.float64]:
-        """Do the same with numbers that are known to be such; nothing is checked."""
+    def _neighbour_sums(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Compute `neighbour_sums` without validation."""
         from napsets.kernels.csr import neighbour_sums
 
-        return neighbour_sums(self.indptr, self.indices, values, threads)
+        return neighbour_sums(self.indptr, self.indices, values)
 
     def neighbour_labels(self, labels: IntArray, num_classes: int) -> npt.NDArray[np.float64]:
         """Return how many neighbours of each node have each label, shape (nodes, classes); −1 counts for none."""
@@ -324,9 +331,9 @@ class Graph:
                 f"for {self.num_nodes:,} nodes"
             ) from error
 
-    def neighbour_means(self, values: npt.NDArray[Any], *, threads: int | None = None) -> npt.NDArray[np.float64]:
+    def neighbour_means(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Return the mean of the neighbours' rows of `values`; 0 where there are no neighbours."""
-        return self.neighbour_sums(values, threads=threads) / np.maximum(self.degrees, 1)[:, None]
+        return self.neighbour_sums(values) / np.maximum(self.degrees, 1)[:, None]
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
         """Return the subgraph induced on `nodes` (indices or a boolean mask), relabelled 0.. in their order.
@@ -352,9 +359,6 @@ class Graph:
             values = self.lengths
         shape = (self.num_nodes, self.num_nodes)
         return scipy.sparse.csr_array((values, self.indices, self.indptr), shape=shape)
-
-
-Graph.__init__ = undirected_too(Graph.__init__)  # type: ignore[method-assign]
 
 
 def check_direction(direction: object) -> Direction:

@@ -9,12 +9,6 @@ by t, then by score. T̂ is the ⌈(|Q|+1)(1−α)⌉-th smallest, and the set o
 the nodes of Q and the node to predict are exchangeable, so are their pairs, whatever the weights, the scores and the
 reference labels are: 1−α ≤ P(Y ∈ set) ≤ 1−α + 1/(|Q|+1).
 
-*Full.* Exact, and the labels of Q are evidence too: if the score of a node uses the labels
-around it (`Informed`), the nodes of Q and the node v with a candidate label y are one bag B, and T_i(B) uses the
-labels of the reference and of all of B but i's own. Then y is in the set if T_v(B) is at most the ⌈(|Q|+1)(1−α)⌉-th
-smallest of the T_i(B), i in Q. Given the reference, v and the nodes of Q are exchangeable and T treats the bag
-symmetrically, so the guarantee is the same (`napsets.methods.full`).
-
 Since t grows with the score, that set is again one threshold per node: with τ₁ the smallest reference score at which
 the mass reaches t̂ (of 1 + its total) and τ₂ the one at which it passes t̂, scores up to τ₁ have a smaller t, those
 beyond τ₂ a larger one, and those between have t̂ itself and are in where they are at most ŝ. So τ = min(max(ŝ, τ₁), τ₂).
@@ -285,18 +279,6 @@ class Exact:
         """Return the level that the ranks (shares, scores) of the held-out labels give."""
         order = np.lexsort((scores, shares))
         return FittedExact(shares[order], scores[order])
-
-
-@LEVELS.add("full")
-@dataclass(frozen=True)
-class Full(Exact):
-    """As `Exact`, and the held-out labels are evidence too: full conformal prediction, for scores that use them.
-
-    Attributes
-    ----------
-    share : float
-        Which share of the labelled nodes is the reference part, from which everything is learned once.
-    """
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ This file is the specification. Every faster implementation must give identical 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -49,24 +50,38 @@ def hop_quantile(
     itself; where `hop` is none of 1, 2, …, they are far. Nodes are counted first, as integers, and weighted in this
     order, so that no order of visiting them can change a bit. A term without weight or without nodes is left out.
     """
+    return _quantile(*cumulative_mass(scores, hop, weights, pool=pool, alike=alike, same=same), alpha)
+
+
+def cumulative_mass(
+    scores: FloatArray, hop: IntArray, weights: FloatArray, **pools: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Return the scores in ascending order and the mass up to each of them, as in `hop_quantile`."""
     ordered = np.argsort(scores, kind="stable")
-    mass = _with_pools(_hop_mass(hop[ordered], weights), ordered, pool, alike, same)
-    return _quantile(scores[ordered], mass, alpha)
+    return scores[ordered], _with_pools(_mass_by_hop(hop[ordered], weights), ordered, **pools)
 
 
 def local_rank(scores: FloatArray, hop: IntArray, weights: FloatArray, value: float, **pools: Any) -> float:
     """Return the share of the mass that lies strictly below a value: mass / (1 + total), as in `hop_quantile`."""
-    ordered = np.argsort(scores, kind="stable")
-    mass = _with_pools(_hop_mass(hop[ordered], weights), ordered, **pools)
-    return _rank(scores, mass, value)
+    return _rank(scores, cumulative_mass(scores, hop, weights, **pools)[1], value)
 
 
-def _hop_mass(hop: IntArray, weights: FloatArray) -> FloatArray:
-    """Return Σ_k w(k)·c_k up to each node."""
-    mass = np.zeros(hop.shape[0])
-    for k, weight in enumerate(weights, start=1):
-        mass += weight * np.cumsum(hop == k)
+def hop_mass(weights: FloatArray, counts: Iterable[IntArray | FloatArray], size: int) -> FloatArray:
+    """Return Σ_k w(k)·c_k for `size` nodes or scores, summed in the order of the hops; `counts` has one row per hop."""
+    mass = np.zeros(size)
+    for weight, count in zip(weights, counts, strict=True):
+        mass += weight * count
     return mass
+
+
+def pooled_mass(mass: FloatArray, weight: float, counts: IntArray, sizes: IntArray) -> FloatArray:
+    """Add (weight/n)·c to a mass, with c the `counts` and n the `sizes`; nothing where n is 0."""
+    return mass + np.divide(weight, sizes, out=np.zeros(sizes.shape), where=sizes > 0) * counts
+
+
+def _mass_by_hop(hop: IntArray, weights: FloatArray) -> FloatArray:
+    """Return Σ_k w(k)·c_k up to each node."""
+    return hop_mass(weights, (np.cumsum(hop == k) for k in range(1, len(weights) + 1)), hop.shape[0])
 
 
 def summed_quantile(scores: FloatArray, weights: FloatArray, alpha: float, **pools: Any) -> float:
@@ -94,8 +109,8 @@ def _with_pools(
 ) -> FloatArray:
     """Add (pool/n)·c and (alike/n_same)·c_same to the mass up to each node, in the order of the scores."""
     for extra, members in ((pool, np.ones(mass.shape, dtype=bool)), (alike, None if same is None else same[ordered])):
-        if members is not None and extra > 0 and members.any():
-            mass = mass + extra / float(np.count_nonzero(members)) * np.cumsum(members)
+        if members is not None:
+            mass = pooled_mass(mass, extra, np.cumsum(members), np.asarray(np.count_nonzero(members)))
     return mass
 
 

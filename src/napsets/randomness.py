@@ -12,10 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_column
-from napsets.checks.values import check_seed
+from napsets.checks.values import check_seed, shown
 from napsets.errors import InvalidInputError
 
 UInt64Array = npt.NDArray[np.uint64]
+
+#: The longest id, in bytes of UTF-8.
+MOST_ID_BYTES = 1024
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # SplitMix64's increment: 2⁶⁴ divided by the golden ratio, made odd
 _SPLIT = np.uint64(0xD1B54A32D192ED03)
@@ -87,41 +90,54 @@ def split_seed(seed: int, total: int) -> int:
 def hash_ids(ids: ArrayLike) -> UInt64Array:
     """Map ids to 64-bit hashes: integers to themselves, strings to the FNV-1a hash of their UTF-8 bytes.
 
-    An array of Python objects may hold both, as in a living graph.
+    An array of Python objects may hold both, as in a living graph. A string has at most `MOST_ID_BYTES` bytes.
     """
     array = as_column("ids", ids)
     if array.ndim != 1:
         raise InvalidInputError(f"`ids` must have 1 dimension; got shape {array.shape}")
     if array.dtype.kind in "iu" or array.size == 0:
         return array.astype(np.uint64)
-    if array.dtype.kind == "O":
-        is_text = np.array([isinstance(item, str) for item in array])
-        if is_text.all():
-            array = array.astype(np.str_)
-        elif all(isinstance(item, str | int) and not isinstance(item, bool) for item in array):
-            hashes = np.empty(array.size, dtype=np.uint64)
-            hashes[is_text] = hash_ids(array[is_text])
-            try:
-                hashes[~is_text] = array[~is_text].astype(np.int64).astype(np.uint64)
-            except OverflowError as error:
-                raise InvalidInputError(f"`ids` must be integers of 64 bits or strings: {error}") from error
-            return hashes
-    if array.dtype.kind != "U":
+    if array.dtype.kind not in "UO":
         raise InvalidInputError(f"`ids` must be integers or strings; got dtype {array.dtype}")
+    items = array.tolist()
+    is_text = np.array([isinstance(item, str) for item in items])
+    if not all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
+        raise InvalidInputError(f"`ids` must be integers or strings; got dtype {array.dtype}")
+    hashes = np.empty(array.size, dtype=np.uint64)
     try:
-        return _fnv1a(np.char.encode(array, "utf-8"))
+        hashes[~is_text] = np.array([item for item in items if not isinstance(item, str)], np.int64).astype(np.uint64)
+    except OverflowError as error:
+        raise InvalidInputError(f"`ids` must be integers of 64 bits or strings: {error}") from error
+    hashes[is_text] = _fnv1a([encoded_id("ids", item) for item in items if isinstance(item, str)])
+    return hashes
+
+
+def encoded_id(name: str, item: str) -> bytes:
+    """Return the UTF-8 bytes of an id, or raise if there are none or more than `MOST_ID_BYTES`."""
+    try:
+        letters = item.encode()
     except UnicodeEncodeError as error:
-        raise InvalidInputError(f"`ids` must be text that UTF-8 can hold; got {error.object!r} among them") from error
+        raise InvalidInputError(f"`{name}` must be text that UTF-8 can hold; got {shown(item)}") from error
+    if len(letters) > MOST_ID_BYTES:
+        raise InvalidInputError(
+            f"`{name}` must have at most {MOST_ID_BYTES:,} bytes per id; {shown(item[:20])}… has {len(letters):,}"
+        )
+    return letters
 
 
-def _fnv1a(texts: npt.NDArray[np.bytes_]) -> UInt64Array:
-    lengths = np.char.str_len(texts)
-    letters = np.frombuffer(texts.tobytes(), dtype=np.uint8).reshape(texts.size, -1)
-    hashes = np.full(texts.size, _FNV_OFFSET)
+def _fnv1a(texts: list[bytes]) -> UInt64Array:
+    """Hash byte strings letter by letter, the longest first, so that those which have ended drop out at the end."""
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    order = np.argsort(-lengths, kind="stable")
+    letters = np.frombuffer(b"".join(texts), dtype=np.uint8)
+    starts = (np.cumsum(lengths) - lengths)[order]
+    active = np.searchsorted(-lengths[order], -np.arange(lengths.max(initial=0)), side="left")
+    mixed = np.full(lengths.size, _FNV_OFFSET)
     with np.errstate(over="ignore"):
-        for position in range(letters.shape[1]):
-            mixed = (hashes ^ letters[:, position]) * _FNV_PRIME
-            hashes = np.where(position < lengths, mixed, hashes)
+        for position, count in enumerate(active.tolist()):
+            mixed[:count] = (mixed[:count] ^ letters[starts[:count] + position]) * _FNV_PRIME
+    hashes = np.empty_like(mixed)
+    hashes[order] = mixed
     return hashes
 
 

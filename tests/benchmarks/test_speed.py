@@ -137,26 +137,16 @@ def test_the_first_use_is_told_with_its_share_of_compiling(tmp_path):
     assert expected in rendered(tmp_path, "first", rows)
 
 
-def test_full_conformal_prediction_is_compared_with_the_exact_level_of_the_same_round(tmp_path):
+def test_methods_that_learn_are_listed_by_graph(tmp_path):
     rows = [
-        {
-            "graph": "g",
-            "method": method,
-            "level": level,
-            "round": i,
-            "seconds": 1.0,
-            "cpu_seconds": cpu * (i + 1),
-            "edges": 7,
-        }
+        {"graph": "g", "method": method, "round": i, "seconds": 1.0, "cpu_seconds": cpu * (i + 1), "edges": 7}
         for i in range(2)
-        for method, level, cpu in (("informed", "exact", 1.0), ("informed", "full", 1.5), ("auto", None, 4.0))
+        for method, cpu in (("informed", 1.5), ("auto", 4.0))
     ]
     section = {"rows": rows, "machine": MACHINE, "quick": False}
-    text = write_results({"sections": {"full": section}, "graphs": {"g": {"title": "a graph"}}}, tmp_path)
-    assert (
-        "| a graph | 7 | `informed`, full level | 1.00 s (1.00 s to 1.00 s) | 2.25 s (1.50 s to 3.00 s) | 1.50" in text
-    )
-    assert "| `auto` | 1.00 s (1.00 s to 1.00 s) | 6.00 s (4.00 s to 8.00 s) | 4.00 (4.00 to 4.00) |" in text
+    text = write_results({"sections": {"learned": section}, "graphs": {"g": {"title": "a graph"}}}, tmp_path)
+    assert "| a graph | 7 | `informed` | 1.00 s (1.00 s to 1.00 s) | 2.25 s (1.50 s to 3.00 s) |" in text
+    assert "| a graph | 7 | `auto` | 1.00 s (1.00 s to 1.00 s) | 6.00 s (4.00 s to 8.00 s) |" in text
 
 
 def test_the_committed_figures_can_be_rendered(tmp_path):

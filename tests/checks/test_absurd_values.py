@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from inspect import signature
 
 import networkx as nx
 import numpy as np
@@ -11,7 +12,6 @@ import scipy.sparse as sp
 
 import napsets as ns
 from napsets.advice.inspection import inspect_node
-from napsets.advice.recommendation import recommend
 from napsets.advice.threshold import hop_rings
 from napsets.datasets import NodeDataset
 from napsets.datasets.dataset import random_split
@@ -27,7 +27,6 @@ KNOWN = np.where(np.arange(SIZE) < 6, Y, -1)
 CALIBRATION, NODES = np.arange(6), np.arange(6, 12)
 NAPS = ns.NAPS().calibrate(GRAPH, P, Y, CALIBRATION)
 SETS = NAPS.predict(NODES, 0.3)
-INDEX = ns.CalibrationIndex(GRAPH, RNG.random(6), CALIBRATION)
 
 ABSURD = {
     "None": None, "a text": "x", "a number as text": "0.1", "-1": -1, "2.5": 2.5, "NaN": math.nan, "inf": math.inf,
@@ -52,7 +51,7 @@ def vary(function, *names, **good):
 
 def naps(**changes):
     arguments = {"graph": GRAPH, "probabilities": P, "labels": Y, "calibration": CALIBRATION} | changes
-    settings = {name: arguments.pop(name) for name in [*arguments] if name in ns.NAPS.__dataclass_fields__}
+    settings = {name: arguments.pop(name) for name in [*arguments] if name in signature(ns.NAPS).parameters}
     return ns.NAPS(**settings).calibrate(**arguments).predict(NODES, 0.3)
 
 
@@ -81,10 +80,6 @@ USES = {
     **vary(naps, "graph", "probabilities", "labels", "calibration", "ids", "hops", "decay", "score", "seed",
            "fallback", "allow_empty"),
     **vary(NAPS.predict, "nodes", "alpha", "allow_empty", "threads", nodes=NODES),
-    **vary(ns.hop_thresholds, "graph", "scores", "calibration", "nodes", "hop_weights", "alpha", graph=GRAPH,
-           scores=[0.1] * 6, calibration=CALIBRATION, nodes=NODES, hop_weights=[1.0, 1.0], alpha=0.1),
-    **vary(ns.split_thresholds, "index", "splits", "nodes", "hop_weights", "alpha", "strategy", index=INDEX,
-           splits=np.ones((1, 6), bool), nodes=[NODES], hop_weights=[1.0], alpha=0.1),
     **vary(ns.hop_weights, "decay", "hops", decay="uniform", hops=2),
     **vary(ns.weighted_quantile, "scores", "weights", "alpha", scores=[0.1] * 6, weights=[1] * 6),
     **vary(ns.node_uniforms, "ids", "seed", ids=[1, 2]),
@@ -109,9 +104,8 @@ USES = {
     **vary(NodeDataset, *DATA_OF, "class_names", "node_ids", "blocks", "settings", **DATA_OF),
     **vary(compare, "graph", "probabilities", "labels", "calibration", "nodes", "alpha", "hops", "score", "seed", "ids",
            "alphas", "strata", graph=GRAPH, probabilities=P, labels=Y, calibration=CALIBRATION, nodes=NODES),
-    **vary(recommend, "graph", "labels", "nodes", "alpha", "max_hops", "sample", "seed", graph=GRAPH, labels=KNOWN),
     **vary(hop_rings, "graph", "node", "hops", graph=GRAPH, node=0, hops=2),
-    **vary(inspect_node, "predictor", "node", "alpha", predictor=NAPS, node=0),
+    **vary(inspect_node, "calibrated", "node", "alpha", calibrated=NAPS, node=0),
     **vary(random_split, "num_nodes", "sizes", "seed", num_nodes=10, sizes=(0.5, 0.2, 0.3)),
     **vary(sbm_graph, "p_in", "p_out", "seed", block_size=5, p_in=0.1, p_out=0.1),
     **vary(dcsbm_graph, "mean_degree", "homophily", "exponent", "seed", num_nodes=20, mean_degree=3, num_classes=2),
@@ -196,7 +190,6 @@ def test_every_seed_is_checked_alike(seed):
         lambda: ns.NAPS(seed=seed),
         lambda: ns.node_uniforms([1], seed),
         lambda: ns.neighbourhood_partition(GRAPH, NODES, seed=seed),
-        lambda: recommend(GRAPH, KNOWN, seed=seed),
         lambda: compare(GRAPH, P, Y, CALIBRATION, NODES, seed=seed),
         lambda: random_split(10, (0.5, 0.2, 0.3), seed),
         lambda: sbm_graph(5, 0.1, 0.1, seed),

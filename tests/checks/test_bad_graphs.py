@@ -12,16 +12,12 @@ import scipy.sparse as sp
 
 import napsets as ns
 from bad_calls import (
-    CALIBRATION,
     EDGES,
     GRAPH,
-    SCORES,
     P,
     Y,
     calibrate,
-    index,
     sets,
-    thresholds,
 )
 
 #: name: (what is done, the message it must give)
@@ -43,8 +39,8 @@ ROWS = {
         "`decay` must give finite weights from 0 to 1e+100; hop 2 weighs inf",
     ),
     "a NaN weight": (
-        lambda: thresholds(hop_weights=[np.nan]),
-        "`hop_weights` must give finite weights from 0 to 1e+100; hop 1 weighs nan",
+        lambda: calibrate(decay=[np.nan, 1.0]),
+        "`decay` must give finite weights from 0 to 1e+100; hop 1 weighs nan",
     ),
     "too few weights": (lambda: calibrate(decay=[1.0]), "`decay` must have a weight for each of the 2 hops; got 1"),
     "a decay that gives no number": (
@@ -55,25 +51,7 @@ ROWS = {
         lambda: calibrate(decay=np.ones((2, 2))),
         "`decay` as an array must hold one number per hop; got shape (2, 2), float64",
     ),
-    "weights of no shape": (
-        lambda: thresholds(hop_weights=1.0),
-        "`hop_weights` must have shape (hops,) or (decays, hops); got ()",
-    ),
-    "no decays": (
-        lambda: thresholds(hop_weights=np.empty((0, 2))),
-        "`hop_weights` must have shape (hops,) or (decays, hops); got (0, 2)",
-    ),
-    "weights in words": (
-        lambda: thresholds(hop_weights=["a"]),
-        "`hop_weights` as an array must hold one number per hop; got",
-    ),
     # scores and quantiles
-    "too few scores": (lambda: thresholds(scores=[0.1]), "`scores` must have one entry per calibration node, 3; got 1"),
-    "a NaN score": (lambda: thresholds(scores=[0.1, np.nan, 0.2]), "`scores` must not be NaN; entry 1 is"),
-    "a table of scores": (
-        lambda: thresholds(scores=np.ones((3, 2))),
-        "`scores` must have 1 dimension; got shape (3, 2)",
-    ),
     "scores in words": (lambda: ns.weighted_quantile(["a"], [1]), "`scores` must hold numbers; got dtype <U1"),
     "too few weights of a quantile": (
         lambda: ns.weighted_quantile([1.0, 2.0], [1.0]),
@@ -181,16 +159,16 @@ ROWS = {
         "`original_ids` must have one entry per node, 2; got 1",
     ),
     "another kind of graph": (
-        lambda: ns.CalibrationIndex(nx.path_graph(5), SCORES, CALIBRATION),
+        lambda: ns.neighbourhood_partition(nx.path_graph(5), [0]),
         "`graph` must be a napsets.Graph; got Graph of networkx.classes.graph. Make one with "
         "napsets.Graph.from_networkx(...)",
     ),
     "a sparse matrix for a graph": (
-        lambda: ns.CalibrationIndex(sp.eye_array(5), SCORES, CALIBRATION),
+        lambda: ns.neighbourhood_partition(sp.eye_array(5), [0]),
         "`graph` must be a napsets.Graph; got dia_array of scipy.sparse._dia. Make one with napsets.Graph.from_scipy(",
     ),
     "a Data for a graph": (
-        lambda: ns.CalibrationIndex(SimpleNamespace(edge_index=EDGES), SCORES, CALIBRATION),
+        lambda: ns.neighbourhood_partition(SimpleNamespace(edge_index=EDGES), [0]),
         "`graph` must be a napsets.Graph; got SimpleNamespace of types. Make one with napsets.Graph.from_pyg(",
     ),
     "a graph of igraph": (
@@ -205,7 +183,7 @@ ROWS = {
         "`graph` must be a napsets.Graph; got dict of builtins. Make one with napsets.Graph.from_table(",
     ),
     "edges for a graph": (
-        lambda: thresholds(graph=EDGES),
+        lambda: ns.neighbourhood_partition(EDGES, [0]),
         "`graph` must be a napsets.Graph; got ndarray of numpy. Make one with napsets.Graph.from_edge_index(",
     ),
     # the rest
@@ -220,20 +198,7 @@ ROWS = {
     ),
     "ids of two dimensions": (lambda: ns.node_uniforms([[1]]), "`ids` must have 1 dimension; got shape (1, 1)"),
     "a seed that is not an integer": (lambda: calibrate(seed=0.5), "`seed` must be an integer; got 0.5"),
-    "no threads": (lambda: thresholds(threads=0), "`threads` must be at least 1; got 0"),
-    "an unknown strategy": (
-        lambda: ns.neighbourhood_thresholds(index(), [3], [1.0], 0.1, strategy="wide"),
-        "`strategy` must be one of dense, sparse, deep, or None; got 'wide'",
-    ),
-    "splits of another shape": (
-        lambda: ns.split_thresholds(index(), np.ones((2, 2), bool), [[3], [4]], [1.0], 0.1),
-        "`splits` must be boolean of shape (2, 3): one row for each entry of `nodes`, one column per calibration node; "
-        "got bool of shape (2, 2)",
-    ),
-    "splits that are indices": (
-        lambda: ns.split_thresholds(index(), np.array([[0, 1, 2]]), [[3]], [1.0], 0.1),
-        "`splits` must be boolean of shape (1, 3)",
-    ),
+    "no threads": (lambda: calibrate().predict([3], threads=0), "`threads` must be at least 1; got 0"),
     "class names for other classes": (
         lambda: sets(class_names=["a"]),
         "`class_names` must have one name per class, 3; got 1",

@@ -16,9 +16,7 @@ from bad_calls import (
     calibrate,
     calibrate_split,
     changed,
-    index,
     sets,
-    thresholds,
 )
 
 #: name: (what is done, the message it must give)
@@ -126,10 +124,6 @@ ROWS = {
         lambda: calibrate_split(calibration=np.zeros(5, bool)),
         "`calibration` must hold at least one node; it is empty",
     ),
-    "no calibration scores": (
-        lambda: thresholds(scores=[], calibration=[]),
-        "`calibration` must hold at least one node; it is empty",
-    ),
     "unknown labels in calibration": (
         lambda: calibrate(calibration=[1, 4]),
         "`calibration` must hold nodes whose label is known; 1 are not, node 4 first",
@@ -139,7 +133,7 @@ ROWS = {
         "`calibration` must hold ids from 0 to 4; got 5",
     ),
     "a negative calibration id": (
-        lambda: thresholds(calibration=[0, 1, -1]),
+        lambda: calibrate(calibration=[0, 1, -1]),
         "`calibration` must hold ids from 0 to 4; got -1",
     ),
     "a calibration node twice": (
@@ -156,11 +150,7 @@ ROWS = {
     ),
     # nodes
     "a node too large": (lambda: calibrate().predict([7]), "`nodes` must hold ids from 0 to 4; got 7"),
-    "a negative node": (lambda: thresholds(nodes=[-1]), "`nodes` must hold ids from 0 to 4; got -1"),
-    "a negative node, with an index": (
-        lambda: ns.neighbourhood_thresholds(index(), [-1], [1.0], 0.1),
-        "`nodes` must hold ids from 0 to 4; got -1",
-    ),
+    "a negative node": (lambda: calibrate().predict([-1]), "`nodes` must hold ids from 0 to 4; got -1"),
     "a mask of nodes of another length": (
         lambda: calibrate_split().predict([True, False]),
         "`nodes` as a boolean mask must have one entry per node, shape (5,); got (2,)",
@@ -191,7 +181,7 @@ ROWS = {
         "`alpha` must",
     ),
     "one alpha of several": (
-        lambda: thresholds(alpha=[0.1, 2.0]),
+        lambda: calibrate().predict([3], alpha=[0.1, 2.0]),
         "`alpha` must lie strictly between 0 and 1; got 2",
     ),
     "alpha of a quantile": (

@@ -89,7 +89,7 @@ def test_what_comes_from_another_process_is_read_only_too(again):
     naps = ns.NAPS().calibrate(graph(), P, Y, calibration=np.arange(50))
     sets = again(naps.predict([60, 70]))
     data = NodeDataset(graph(), P, Y, np.arange(50), [], np.arange(50, SIZE))
-    kept = [sets.nodes, sets.member, sets.thresholds, sets.sizes, again(naps).calibrated_.scored.reference.scores]
+    kept = [sets.nodes, sets.member, sets.thresholds, sets.sizes, again(naps).scored.reference.scores]
     kept += [again(data).labels, again(data).features, again(ns.NodePredictions(np.arange(SIZE), P, Y)).probabilities]
     assert not any(array.flags.writeable for array in kept)
 
@@ -114,7 +114,7 @@ def test_arrays_changed_after_calibration_change_no_answer():
 def test_calibrations_on_the_same_data_share_one_copy_of_the_outputs():
     p = P.copy()
     data = CalibrationData.check(graph(), p, Y, np.arange(50))
-    first, second = (ns.Method(score).fit(data).score.probabilities for score in ("aps", "thr"))
+    first, second = (ns.Method(score).calibrate_data(data).score.probabilities for score in ("aps", "thr"))
     assert first is second
     assert not np.shares_memory(first, p)
     assert p.flags.writeable
@@ -142,15 +142,6 @@ def test_rows_changed_after_the_graph_was_made_do_not_reach_it(dtype):
     part = rows.subgraph(nodes)
     nodes[:] = 0
     assert part.original_ids.tolist() == [3, 1, 2]
-
-
-def test_an_index_keeps_its_calibration_nodes():
-    calibration, scores = np.arange(50), RNG.random(50)
-    index = ns.CalibrationIndex(graph(), scores, calibration)
-    splits = np.arange(50)[None] % 2 == 0
-    before = ns.split_thresholds(index, splits, [[60]], [1.0, 1.0], 0.3)[0].values
-    spoil(calibration, scores)
-    assert same_bits(ns.split_thresholds(index, splits, [[60]], [1.0, 1.0], 0.3)[0].values, before)
 
 
 def test_sets_keep_what_they_were_made_of():
@@ -218,9 +209,8 @@ def test_datasets_that_were_drawn_or_read_are_not_copied(monkeypatch):
 SETTINGS = [
     (kind, name, default)
     for kind in (
-        ns.RAPS, ns.SAPS, ns.Sharpened, ns.Diffused, ns.Similarity, ns.TunedDiffused, ns.Informed, ns.InformedIntervals,
-        ns.ByLabel, ns.CFGNN, ns.Hops, ns.Balls, ns.PageRank, ns.PathLengths, ns.Exact, ns.ByDegree, ns.ByCommunity,
-        ns.Clustered, ns.Method,
+        ns.RAPS, ns.SAPS, ns.Sharpened, ns.Diffused, ns.Similarity, ns.Informed, ns.InformedIntervals, ns.ByLabel,
+        ns.Hops, ns.PathLengths, ns.Exact, ns.ByDegree, ns.ByCommunity, ns.Clustered, ns.Method,
     )
     for name, default in ((each, getattr(kind(), each)) for each in kind.__dataclass_fields__)
     if type(default) in (int, float)

@@ -35,7 +35,7 @@ def test_text_that_can_be_seen_stays_as_it_is(text):
     assert visible(text) == shown_name(text) == text
 
 
-@pytest.mark.parametrize("module", ["napsets.cli._output", "napsets.cli", "napsets.report.page"])
+@pytest.mark.parametrize("module", ["napsets.cli._output", "napsets.cli", "napsets.report.html"])
 def test_the_terminal_and_the_page_go_by_the_same_rule(module):
     pytest.importorskip("rich")
     assert __import__(module, fromlist=["visible"]).visible is visible

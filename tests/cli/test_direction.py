@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.advice.recommendation import recommend
 from napsets.advice.theory import measure_homophily
 from worlds import make_world, write
 
@@ -37,32 +36,6 @@ def test_homophily_is_that_of_the_neighbours_along_it(run_json, directed, direct
     assert answer["homophily"] == pytest.approx(homophily.mean)
     assert answer["without_labelled_neighbour"] == homophily.unmet
     assert answer["edges"] == graph.along(direction).num_edges
-
-
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_a_recommendation_looks_around_along_it_and_says_how_to_ask_for_it(run_json, directed, direction):
-    world, graph = directed
-    flags = ["--directed", "--direction", direction]
-    answer = run_json("recommend", *labels_and_edges(world), *flags, "--nodes", world.truth)
-    recommendation = recommend(graph, known(world), nodes=world.rest, direction=direction)
-    # The command numbers nodes otherwise, and no number of these hangs on that.
-    for name in ("homophily", "mean_degree", "split_bound"):
-        assert answer[name] == pytest.approx(getattr(recommendation, name))
-    assert [one["short"] for one in answer["candidates"]] == [one.short for one in recommendation.candidates]
-    assert "--directed" in answer["command"]
-    assert (f"--direction {direction}" in answer["command"]) == (direction != "out")
-
-
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_trials_make_naps_look_along_it(directed, direction):
-    world, graph = directed
-    inputs = {"probabilities": world.probabilities, "labels": known(world)}
-    evidence = recommend(graph, **inputs, nodes=world.rest, direction=direction).evidence
-    again = {trial.method: trial for trial in evidence.trials}
-    plain = {trial.method: trial for trial in recommend(graph, **inputs, nodes=world.rest).evidence.trials}
-    assert again["split"] == plain["split"]
-    assert again["informed"] == plain["informed"]  # which follows edges as they are
-    assert (again["naps"].size == plain["naps"].size) == (direction == "out")
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -135,7 +108,7 @@ def test_a_file_that_does_not_say_how_it_was_made_is_judged_as_asked_for(run, pr
         assert "evaluated with" not in said_by(run, *flags, *given_flags)[0]
 
 
-@pytest.mark.parametrize("command", ["homophily", "recommend", "evaluate"])
+@pytest.mark.parametrize("command", ["homophily", "evaluate"])
 def test_a_direction_that_edges_do_not_have_is_noted(tmp_path, run, directed, command):
     world, _ = directed
     run("predict", *world.files, "--method", "split", "-o", tmp_path / "s.parquet")
@@ -175,9 +148,8 @@ def test_a_score_that_a_method_ignores_is_named(run, world, tmp_path):
     assert first_line(shown) == "note: the method thr ignores --score"
 
 
-@pytest.mark.parametrize("command", ["recommend", "homophily"])
-def test_a_direction_that_makes_no_difference_is_said_first(run, world, command):
-    shown = run(command, "-e", world.edges, "-l", world.labels_file, "--direction", "in")
+def test_a_direction_that_makes_no_difference_is_said_first(run, world):
+    shown = run("homophily", "-e", world.edges, "-l", world.labels_file, "--direction", "in")
     assert shown.exit_code == 0, shown.output
     assert first_line(shown) == "note: --direction has no effect without --directed: edges go both ways"
 

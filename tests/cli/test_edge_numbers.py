@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from number_worlds import COLUMNS, IDS, KNOWN, REST, Y, number_files
-from worlds import make_world, write
+from worlds import write
 
 
 def scaled(folder, factor, score="cqr", **changes):
@@ -72,22 +72,6 @@ def test_widths_are_shown_in_digits_that_say_something(run, tmp_path, factor, ex
         rows = [line for line in result.stdout.splitlines() if re.match(f" *{start}  ", line)]
         assert rows
         assert all(exponent in row for row in rows), rows
-
-
-@pytest.mark.parametrize("labels", [1, 5])
-@pytest.mark.parametrize("edges", [True, False], ids=["edges", "no edges"])
-@pytest.mark.parametrize("model", [True, False], ids=["model", "graph alone"])
-def test_a_recommendation_from_almost_nothing_has_no_nan(run, tmp_path, labels, edges, model):
-    world = make_world(tmp_path, suffix=".csv")
-    few = tmp_path / "few.csv"
-    few.write_text("".join(world.labels_file.read_text().splitlines(keepends=True)[: labels + 1]))
-    if not edges:
-        world.edges.write_text("source,target\n")
-    arguments = ["-e", world.edges, "-l", few, *(["-p", world.probabilities_file] if model else [])]
-    shown = run("recommend", *arguments)
-    assert shown.exit_code == 0, shown.stderr
-    assert not re.search(r"\bnan\b", shown.output)
-    assert "The bound on the coverage gap of NAPS is not known" in " ".join(shown.stdout.split())
 
 
 def test_truths_that_are_nan_are_named_for_what_they_are(run, tmp_path):

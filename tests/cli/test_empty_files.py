@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from number_worlds import number_files
@@ -24,7 +23,7 @@ def command(name, world, edges, tmp_path):
     return [name, *(text for option in files.items() for text in option), *rest.get(name, [])]
 
 
-@pytest.mark.parametrize("name", ["predict", "report", "inspect", "recommend", "homophily"])
+@pytest.mark.parametrize("name", ["predict", "report", "inspect", "homophily"])
 def test_edges_without_rows_are_noted(run, world, tmp_path, name):
     edges = header_only(tmp_path / "edges.csv", "source,target")
     shown = run(*command(name, world, edges, tmp_path))
@@ -40,30 +39,6 @@ def test_edges_without_rows_are_noted_where_numbers_are_predicted_and_where_sets
     assert message in run("predict", "--task", "regression", *files, "-m", "split", "-o", tmp_path / "i.csv").stderr
     assert run(*command("predict", world, world.edges, tmp_path)).exit_code == 0
     assert message in run("evaluate", tmp_path / "sets.csv", "-l", world.truth, "-e", edges).stderr
-
-
-@pytest.mark.parametrize("column", ["source", "weight", "anything"])
-@pytest.mark.parametrize("name", ["predict", "report", "inspect", "recommend", "homophily"])
-def test_edges_that_hold_a_pickle_are_refused(run, world, tmp_path, name, column):
-    ends = world.ids[world.edge_index]
-    arrays = {"source": ends[0], "target": ends[1]}
-    arrays[column] = np.array([{}] * ends.shape[1], dtype=object)
-    np.savez(tmp_path / "edges.npz", **arrays)
-    shown = run(*command(name, world, tmp_path / "edges.npz", tmp_path))
-    assert shown.exit_code == 1
-    assert f"must hold numbers or text in its array {column}; " in shown.stderr
-    assert "has Python objects" in shown.stderr
-
-
-def test_an_archive_of_something_else_than_arrays_is_refused_in_words(run, world, tmp_path):
-    import pickle
-    import zipfile
-
-    with zipfile.ZipFile(tmp_path / "edges.npz", "w") as archive:
-        archive.writestr("edge_index.npy", pickle.dumps([[0], [1]]))
-    shown = run(*command("predict", world, tmp_path / "edges.npz", tmp_path))
-    assert shown.exit_code == 1
-    assert "`edges` must hold NumPy arrays; edge_index in" in shown.stderr
 
 
 def test_a_file_of_no_nodes_is_not_taken_for_labels_of_all(run, world, tmp_path):

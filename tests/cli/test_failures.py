@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -46,17 +45,6 @@ def target(tmp_path):
     return tmp_path / "sets.parquet"
 
 
-def test_a_missing_column(run, world, target):
-    change(world.edges, target=None)
-    shown = run("predict", *world.files, "-o", target)
-    check(shown, "lacks target. It has: source. Rename its columns", target)
-
-
-def test_ids_of_two_kinds(run, world, target):
-    change(world.labels_file, node=[str(i) for i in range(60)])
-    check(run("predict", *world.files, "-o", target), "pass --ids string to read all of them as text", target)
-
-
 def test_the_way_out_of_two_kinds_of_ids_works(run, world, target):
     labels = pq.read_table(world.labels_file)
     change(world.labels_file, node=[str(node) for node in labels["node"].to_pylist()])
@@ -64,21 +52,6 @@ def test_the_way_out_of_two_kinds_of_ids_works(run, world, target):
     assert shown.exit_code == 0, shown.stderr
     expected = [str(node) for node in world.ids[world.rest]]
     assert pq.read_table(target)["node"].to_pylist() == expected
-
-
-def test_probabilities_that_do_not_sum_to_one(run, world, target):
-    change(world.probabilities_file, cat=np.full(120, 1.1))
-    shown = run("predict", *world.files, "-o", target)
-    check(shown, "120 of the 120 rows", target)
-    assert "add --logits" in shown.stderr
-
-
-def test_ids_that_another_file_lacks(run, world, target):
-    change(world.labels_file, node=np.arange(10**6, 10**6 + 60))
-    shown = run("predict", *world.files, "-o", target)
-    check(shown, "60 rows of `labels`", target)
-    assert "lacks: 1000000, 1000001," in shown.stderr
-    assert "--skip-unknown" in shown.stderr
 
 
 def test_the_way_out_of_unknown_ids_works(run, world, target):
@@ -91,14 +64,6 @@ def test_the_way_out_of_unknown_ids_works(run, world, target):
     assert pq.read_metadata(target).num_rows == 60
 
 
-def test_a_folder_that_cannot_be_written(run, world, tmp_path):
-    (tmp_path / "file").touch()
-    shown = run("predict", *world.files, "-o", tmp_path / "file" / "sets.parquet")
-    assert shown.exit_code == 1
-    assert "not a directory. Check that the folder exists and that you may write there." in shown.stderr
-    assert "reading" not in shown.stderr  # it is found out before any work is done
-
-
 def test_a_folder_without_permission(run, world, target, monkeypatch):
     def refuse(*arguments, **options):  # even where the tests are run by one who may write anywhere
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(options["dir"]))
@@ -107,7 +72,7 @@ def test_a_folder_without_permission(run, world, target, monkeypatch):
     check(run("predict", *world.files, "-o", target), f"cannot open or write ({target.parent}): permission", target)
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".csv.gz", ".npz"])
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".csv.gz"])
 def test_a_full_disk(run, tmp_path, suffix):
     world = make_world(tmp_path / "world", nodes=20_000, degree=4)
     target = tmp_path / "out" / f"sets{suffix}"
@@ -121,7 +86,6 @@ def test_a_full_disk(run, tmp_path, suffix):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     check(shown, "the disk is full or the file too large", target)
-    assert "--output" in shown.stderr
 
 
 def test_a_damaged_file(run, world, target):
@@ -182,42 +146,21 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, number):
     assert target.read_text() == "what was there before"
 
 
-def test_a_reader_that_goes_away_is_no_surprise(world):
-    code = "from napsets.cli import main; main()"
-    command = [sys.executable, "-c", code, "homophily", "-e", str(world.edges), "-l", str(world.labels_file), "-q"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    process.stdout.close()
-    stderr = process.stderr.read()
-    process.stderr.close()
-    assert process.wait() == 1
-    assert stderr == ""
-
-
 @pytest.mark.parametrize("debug", [False, True])
 def test_whatever_goes_wrong_while_options_are_read_is_told(world, monkeypatch, capsys, debug):
-    def fail(path):
+    def fail(name):
         raise RuntimeError("odd")
 
-    monkeypatch.setattr("napsets.cli.inspect.read_written_record", fail)
+    monkeypatch.setattr("napsets.cli._command.import_module", fail)
     monkeypatch.setattr("napsets.cli.listen", lambda: None)
     flags = ["--debug"] if debug else []
-    monkeypatch.setattr("sys.argv", ["napsets", "inspect", "--node", "1", *world.files, "--like", "s.parquet", *flags])
+    monkeypatch.setattr("sys.argv", ["napsets", "inspect", "--node", "1", *world.files, "--config", "s.toml", *flags])
     with pytest.raises(SystemExit) as ended:
         main()
     shown = capsys.readouterr().err
     assert ended.value.code == 1
     assert ("Traceback" in shown) == debug
     assert "odd" in shown
-
-
-def test_a_file_that_may_not_be_read_is_called_so(run, world, tmp_path, monkeypatch):
-    def fail(path):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr("napsets.cli.inspect.read_written_record", fail)
-    shown = run("inspect", "--node", 1, *world.files, "--like", tmp_path / "s.parquet")
-    assert shown.exit_code == 2
-    assert "Permission denied" in shown.stderr
 
 
 def test_a_settings_file_of_endless_brackets_is_refused(run, tmp_path):

@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 
-from napsets.checks.text import visible
 from napsets.cli._output import Output, table
 from worlds import write
 
@@ -71,13 +70,3 @@ def test_notes_progress_and_lines_of_text_are_shown(capsys):
     assert not OBEYED & set(captured.out + captured.err)
     assert "[bold]" in captured.err
     assert "/tmp/[/]" in captured.out
-
-
-@pytest.mark.parametrize("text", ["né", "日本", "a b", "[x]", "∞ – τ"])
-def test_harmless_text_stays_as_it_is(text):
-    assert visible(text) == text
-
-
-def test_line_ends_stay_where_they_are_ours():
-    assert visible("a\nb") == r"a\nb"
-    assert visible("a\n\x1bb", lines=True) == "a\n\\x1bb"

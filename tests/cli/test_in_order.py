@@ -6,6 +6,7 @@ import json
 import math
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import napsets as ns
@@ -26,8 +27,9 @@ def files(tmp_path_factory, must_run):
     (folder / "known.csv").write_text("\n".join(["node,label", *(f"{i},{'abc'[labels[i]]}" for i in known)]))
     later = np.flatnonzero(date >= 300)
     issued = date - rng.integers(1, 80, SIZE)
-    rows = [f"{i},{'abc'[labels[i]]},{issued[i]},{date[i]}" for i in later]
-    (folder / "truth.csv").write_text("\n".join(["node,label,made,date", *rows]))
+    days = (np.datetime64("2026-01-01") + date).astype(str)
+    rows = [f"{i},{'abc'[labels[i]]},{issued[i]},{date[i]},{days[i]}" for i in later]
+    (folder / "truth.csv").write_text("\n".join(["node,label,made,date,day", *rows]))
     edges = rng.integers(SIZE, size=(500, 2))
     (folder / "edges.csv").write_text("\n".join(["source,target", *(f"{a},{b}" for a, b in edges)]))
     must_run(
@@ -56,12 +58,32 @@ def test_the_figures_are_those_of_the_functions_in_the_order_of_the_column(run, 
     assert result["coverage_interval"] == [lower[-1], upper[-1]]
     assert result["worst_window"] == ns.monitoring.worst_window(missed)._asdict()
     assert math.isclose(result["mean_size"], sizes.mean())
-    rang = ns.monitoring.first_alarm(ns.monitoring.miss_alarm(missed, 0.1, restarted=True))
+    rang = ns.monitoring.first_alarm(ns.monitoring.miss_alarm(missed, 0.1, labels=300, restarted=True))
     assert result["alarms"]["coverage"]["rang"] == rang > 250
     assert result["alarms"]["exchangeability"]["rang"] > 250
     assert result["over_time"][-1]["labels"] == missed.size
     assert len(result["over_time"]) == 200
-    assert f"after {rang} labels" in text
+    assert result["alarms"]["coverage"]["time"] == 300 + rang - 1  # of the column
+    assert f"after {rang} labels, at date {300 + rang - 1} (" in " ".join(text.split())
+
+
+def test_without_the_number_of_labels_there_is_no_coverage_alarm(run, files, tmp_path):
+    folder, sets = files[0], tmp_path / "sets.parquet"
+    pq.write_table(pq.read_table(folder / "sets.parquet").replace_schema_metadata(None), sets)
+    call = ("evaluate", sets, "--labels", folder / "truth.csv", "--in-order", "date")
+    result = json.loads(run(*call, "--json", "--page", tmp_path / "page.html").stdout)["in_order"]
+    text = " ".join(run(*call).stdout.split())
+    assert result["alarms"]["coverage"] == {"rang": None, "time": None, "log10_capital": None, "tests": 0}
+    assert result["alarms"]["exchangeability"]["rang"] > 250
+    assert "does not record how many labels set the level" in text
+
+
+def test_dates_as_iso_has_them_are_an_order(run, files):
+    by_number, by_day = (evaluated(run, files[0], column)[0] for column in ("date", "day"))
+    assert [row["coverage"] for row in by_day["over_time"]] == [row["coverage"] for row in by_number["over_time"]]
+    rang, time = (by_day["alarms"]["coverage"][name] for name in ("rang", "time"))
+    assert rang == by_number["alarms"]["coverage"]["rang"]
+    assert time == str(np.datetime64("2026-01-01") + int(by_number["alarms"]["coverage"]["time"]))
 
 
 def test_the_order_of_the_rows_is_another(run, files):
@@ -74,9 +96,9 @@ def test_the_order_of_the_rows_is_another(run, files):
 
 def test_a_column_that_is_not_there_is_told(run, files):
     folder = files[0]
-    done = run("evaluate", folder / "sets.parquet", "--labels", folder / "truth.csv", "--in-order", "day")
+    done = run("evaluate", folder / "sets.parquet", "--labels", folder / "truth.csv", "--in-order", "hour")
     assert done.exit_code != 0
-    assert "day" in done.stderr
+    assert "hour" in done.stderr
 
 
 def test_numbers_that_are_text_are_sorted_as_numbers_and_dates_as_dates():
@@ -89,7 +111,7 @@ def test_numbers_that_are_text_are_sorted_as_numbers_and_dates_as_dates():
 def test_empty_cells_in_the_column_are_refused(run, files, tmp_path):
     folder = files[0]
     rows = (folder / "truth.csv").read_text().splitlines()
-    rows[5] = rows[5].rpartition(",")[0] + ","
+    rows[5] = ",".join([*rows[5].split(",")[:3], "", "2026-01-01"])
     (tmp_path / "truth.csv").write_text("\n".join(rows))
     done = run("evaluate", folder / "sets.parquet", "--labels", tmp_path / "truth.csv", "--in-order", "date")
     assert done.exit_code != 0
@@ -103,7 +125,7 @@ def test_the_delay_is_how_many_labels_came_between_a_set_and_its_own(run, files)
         "--json",
     )  # fmt: skip
     rows = [line.split(",") for line in (folder / "truth.csv").read_text().splitlines()[1:]]
-    when = sorted((int(date), int(issued)) for _, _, issued, date in rows)
+    when = sorted((int(date), int(issued)) for _, _, issued, date, _ in rows)
     delays = [sum(issued < other < date for other, _ in when) for date, issued in when]
     result = json.loads(shown.stdout)["in_order"]
     assert result["label_delay"] == np.median(delays[-result["window"] :])

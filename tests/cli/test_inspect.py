@@ -82,26 +82,27 @@ def test_without_a_threshold_the_largest_scores_are_listed(run, many_classes):
 
 
 @pytest.mark.parametrize("method", ["informed", "auto"])
-def test_evidence_is_told_where_labels_around_a_node_speak(tmp_path, run, method):
+def test_evidence_is_listed_by_kind_with_its_factors(tmp_path, run, method):
     world = make_world(tmp_path / "w", nodes=300)
     node = world.ids[world.rest[0]]
     arguments = ["inspect", "--node", node, *world.files, "--method", method]
     answer = json.loads(run(*arguments, "--json").stdout)
     evidence = answer["evidence"]
-    assert [row["label"] for row in evidence["labels"]] == list(CLASSES)
-    assert [row["informed"] for row in evidence["labels"]] == [row["probability"] for row in answer["labels"]]
-    assert [row["model"] for row in evidence["labels"]] == world.probabilities[world.rest[0]].tolist()
-    raised = np.exp([sum(row["log_odds"].values()) for row in evidence["labels"]])
-    np.testing.assert_allclose(raised / raised.sum(), [row["informed"] for row in evidence["labels"]])
-    assert set(evidence["exponents"]) - {"wide"} == {"model", "around", "near", "far", "alike"}
-    assert 0 < len(evidence["voices"]) <= 10 < evidence["speaking"]
+    assert [row["label"] for row in evidence["outputs"]] == list(CLASSES)
+    assert [row["informed"] for row in evidence["outputs"]] == [row["probability"] for row in answer["labels"]]
+    assert [row["model"] for row in evidence["outputs"]] == world.probabilities[world.rest[0]].tolist()
+    for row in evidence["outputs"]:
+        factors = [kind["factors"][row["label"]] for kind in evidence["kinds"]]
+        np.testing.assert_allclose(np.prod(factors) * row["model"], row["informed"], rtol=1e-9)
+    assert {"model", "around", "alike", "recalibration"} <= {kind["kind"] for kind in evidence["kinds"]}
     labels = dict(zip(world.ids.tolist(), np.array(CLASSES)[world.labels], strict=True))
-    assert all(labels[row["node"]] == row["label"] for row in evidence["voices"])
+    assert 0 < len(evidence["labelled"]) <= 10
+    assert all(labels[row["node"]] == row["label"] for row in evidence["labelled"])
     assert (answer["choice"] is None) == (method == "informed")
     shown = run(*arguments)
     assert shown.exit_code == 0, shown.stderr
-    assert evidence["sentence"] in " ".join(shown.stdout.split())
-    assert "Labelled nodes that are evidence, the strongest first (10 of" in shown.stdout
+    for words in ("factors of a column multiply", "labels of neighbours", "corrections of the model", "with evidence"):
+        assert words in " ".join(shown.stdout.split())
 
 
 def test_without_evidence_none_is_told(run, sparse):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -44,7 +46,7 @@ def test_every_command_that_has_classes_and_labels_asks(tmp_path, run, world, co
     }[command]
     shown = run(*arguments)
     assert shown.exit_code == 1
-    assert "say so with --labels-are indices" in shown.stderr
+    assert "add --labels-are indices" in shown.stderr
     shown = run(*arguments, "--labels-are", "indices")
     assert shown.exit_code == 0, shown.stderr
 
@@ -57,10 +59,11 @@ def test_spark_is_told_what_labels_are(tmp_path, run, world, monkeypatch):
         answers.update(options)
         return SetsSummary(np.array([0, 30, 30, 0]), 0, 0)
 
+    monkeypatch.setattr(spark, "running_session", nullcontext)
     monkeypatch.setattr(spark, "predict_files", predict_files)
     shown = run("predict", *world.files, "-o", tmp_path / "s", "--engine", "spark", "--labels-are", "indices")
     assert shown.exit_code == 0, shown.output
-    assert answers["labels_are"] == "indices"
+    assert answers["reading"].labels_are == "indices"
 
 
 def test_sets_that_do_not_list_their_classes_can_only_be_judged_by_names(tmp_path, run, world):

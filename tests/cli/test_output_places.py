@@ -24,7 +24,6 @@ def work(monkeypatch):
 
     monkeypatch.setattr("napsets.cli._options.read_inputs", fail)
     monkeypatch.setattr("napsets.datasets.load", fail)
-    monkeypatch.setattr("napsets.studies.Laboratory.run", fail)
 
 
 def another_name(kind, source, folder):
@@ -58,7 +57,6 @@ WRITING = [
     *(("predict", "--output", ".csv", flag) for flag in ("--labels", "--nodes", "--features", "--by", "--config")),
     *(("report", "--output", ".html", flag) for flag in ("--edges", "--truth", "--features", "--config")),
     ("demo", "--output", ".html", "--config"),
-    ("reproduce", "--page", ".md", "--config"),
 ]
 
 
@@ -73,7 +71,6 @@ def test_no_command_overwrites_an_input_under_whatever_name(
     target = another_name(kind, source, tmp_path / "world")
     files = dict(zip(world.files[::2], world.files[1::2], strict=True)) if command in ("predict", "report") else {}
     files |= {flag: source, output: target}
-    files |= {"--results": tmp_path / "results"} if command == "reproduce" else {}
     shown = run(command, *(text for option in files.items() for text in option))
     assert shown.exit_code == 2
     assert "would overwrite the input" in message_of(shown)
@@ -84,7 +81,7 @@ def test_no_command_overwrites_an_input_under_whatever_name(
 @pytest.mark.parametrize("kind", NAMES)
 def test_spark_overwrites_no_input_on_this_machine(run, world, monkeypatch, kind):
     pytest.importorskip("pyspark")
-    monkeypatch.setattr("napsets.spark.predict_files", lambda **options: pytest.fail("Spark was started"))
+    monkeypatch.setattr("napsets.spark.running_session", lambda master: pytest.fail("Spark was started"))
     before = world.labels_file.read_bytes()
     target = another_name(kind, world.labels_file, world.labels_file.parent)
     shown = run("predict", *world.files, "--engine", "spark", "-o", target)
@@ -96,26 +93,17 @@ def test_spark_overwrites_no_input_on_this_machine(run, world, monkeypatch, kind
 @pytest.mark.parametrize("name", ["loop{}", "first{}", "loop{}/below{}"])
 @pytest.mark.parametrize(
     ("command", "output", "suffix"),
-    [("predict", "-o", ".csv"), ("report", "-o", ".html"), ("demo", "-o", ".html"), ("reproduce", "--page", ".md")],
+    [("predict", "-o", ".csv"), ("report", "-o", ".html"), ("demo", "-o", ".html")],
 )
 def test_a_link_that_leads_back_to_itself_stays_what_it_is(run, world, tmp_path, work, command, output, suffix, name):
     links = {"loop": "loop", "first": "second", "second": "first"}
     for link, leads_to in links.items():
         (tmp_path / f"{link}{suffix}").symlink_to(f"{leads_to}{suffix}")
     files = world.files if command in ("predict", "report") else []
-    files = ["--results", tmp_path / "results"] if command == "reproduce" else files
     shown = run(command, *files, output, tmp_path / name.replace("{}", suffix))
     assert shown.exit_code == 2
     assert "is a link that leads back to itself" in message_of(shown)
     assert all((tmp_path / f"{link}{suffix}").is_symlink() for link in links)
-
-
-@pytest.mark.parametrize(("command", "name"), [("predict", "s.parquet"), ("report", "s.html")])
-def test_a_folder_that_is_not_there_is_not_made_to_leave_it_again(run, tmp_path, command, name):
-    world = make_world(tmp_path / "world", nodes=300)
-    shown = run(command, *world.files, "-o", tmp_path / "nosuch" / ".." / "new" / name, "--quiet")
-    assert shown.exit_code == 0, shown.output
-    assert sorted(os.listdir(tmp_path)) == ["new", "world"]
 
 
 def in_a_shell(command, *arguments):
@@ -176,44 +164,18 @@ def test_a_report_is_html_and_is_called_so(run, world, tmp_path, work, command, 
 def test_a_sets_file_has_an_ending_that_says_its_format(run, world, tmp_path, work):
     shown = run("predict", *world.files, "-o", tmp_path / "x.html")
     assert shown.exit_code == 2
-    endings = ".parquet, .pq, .csv, .csv.gz, .tsv, .tsv.gz, .jsonl, .jsonl.gz, .ndjson, .npz"
+    endings = ".parquet, .pq, .csv, .csv.gz, .tsv, .tsv.gz, or a folder of such files"
     assert f"must be a file that ends in {endings}; got" in message_of(shown)
 
 
-@pytest.mark.parametrize("flag", ["--output", "--results"])
-def test_a_file_is_no_folder_to_reproduce_into(run, tmp_path, work, flag):
-    (tmp_path / "file").write_text("mine")
-    shown = run("reproduce", "--quick", "--results", tmp_path / "results", flag, tmp_path / "file")
-    assert shown.exit_code == 2
-    assert "must be a folder;" in message_of(shown)
-    assert (tmp_path / "file").read_text() == "mine"
-
-
-@pytest.mark.parametrize("name", ["page.html", "page", "data.csv"])
-def test_the_page_of_the_reproduction_is_markdown(run, tmp_path, work, name):
-    (tmp_path / name).write_text("mine")
-    shown = run("reproduce", "--quick", "--results", tmp_path / "results", "--page", tmp_path / name)
-    assert shown.exit_code == 2
-    assert "`page` must be a file that ends in .md, .markdown; got" in message_of(shown)
-    assert (tmp_path / name).read_text() == "mine"
-
-
-def test_a_folder_that_is_not_there_yet_is_made_for_a_report_too(run, tmp_path):
-    world = make_world(tmp_path / "world", nodes=300)
-    shown = run("report", *world.files, "-o", tmp_path / "new" / "r.html", "--quiet")
-    assert shown.exit_code == 0, shown.output
-    assert os.listdir(tmp_path / "new") == ["r.html"]
-
-
-@pytest.mark.parametrize(("name", "message"), [("mine", "holds 'a.txt', which it did not write"), ("s.csv", "got")])
+@pytest.mark.parametrize(
+    ("name", "message"), [("mine", "must be a new folder"), ("s.csv", "must be a folder of Parquet")]
+)
 def test_a_folder_that_spark_may_not_replace_is_refused_before_spark_starts(
     run, world, tmp_path, monkeypatch, name, message
 ):
-    places = pytest.importorskip("napsets.spark.session")
-    monkeypatch.setattr("napsets.spark.predict_files", lambda **options: pytest.fail("Spark was started"))
-    monkeypatch.setattr(places.SparkSession, "getActiveSession", lambda: None)
-    for variable in ("HADOOP_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME"):
-        monkeypatch.delenv(variable, raising=False)
+    pytest.importorskip("pyspark")
+    monkeypatch.setattr("napsets.spark.running_session", lambda master: pytest.fail("Spark was started"))
     (tmp_path / name).mkdir()
     (tmp_path / name / "a.txt").write_text("mine")
     shown = run("predict", *world.files, "--engine", "spark", "-o", tmp_path / name)

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare_intervals
 from napsets.evaluation.judgement import halves
-from napsets.report.record import read_report_record
 from number_worlds import COLUMNS, ENDS, IDS, KNOWN, REST, SIZE, Y, number_files
 from worlds import CLASSES, make_world, write
 
@@ -35,7 +34,6 @@ def test_the_report_compares_the_intervals_of_the_files(run_json, tmp_path, scor
     )
     assert answer["verdict"]["lines"] == list(comparison.verdict().lines)
     assert "Prediction intervals on a graph" in target.read_text(encoding="utf-8")
-    assert (read_report_record(target)["task"], read_report_record(target)["score"]) == ("regression", score)
 
 
 def test_without_truth_half_of_the_targets_judges_and_the_table_says_widths(run, tmp_path):
@@ -98,18 +96,6 @@ def test_truth_that_leaves_no_label_to_calibrate_is_refused_by_name(run, both_fi
     assert not (tmp_path / "report.html").exists()
 
 
-def test_inspect_explains_the_interval_that_the_report_shows(run_json, tmp_path):
-    target, files = tmp_path / "report.html", number_files(tmp_path)
-    run_json("report", "--task", "regression", *files, "--methods", "split,naps-exact", "-o", target)
-    calibration, nodes = halves(KNOWN, 0)
-    comparison = compared("cqr", calibration, nodes, methods=["split", "naps-exact"])
-    node = int(nodes[7])
-    seen = run_json("inspect", *files, "--node", IDS[node], "--like", target, "--method", "naps-exact")
-    row = int(np.flatnonzero(comparison.nodes == node)[0])
-    assert seen["threshold"] == comparison["naps-exact"].intervals.thresholds[row]
-    assert seen["lower"] == comparison["naps-exact"].intervals.lower[row]
-
-
 def test_predict_says_its_verdict_on_intervals(run, run_json, tmp_path):
     flags = ["predict", "--task", "regression", *number_files(tmp_path), "-o", tmp_path / "out.parquet"]
     verdict = run_json(*flags)["verdict"]
@@ -129,7 +115,7 @@ def test_predict_says_its_verdict_on_intervals(run, run_json, tmp_path):
     ("flags", "message"),
     [
         (["--logits"], "works without --logits, --labels-are and --features"),
-        (["--features", "x.npz"], "works without --logits, --labels-are and --features"),
+        (["--features", "x.parquet"], "works without --logits, --labels-are and --features"),
         (["--score", "absolute"], "must be cqr for a file with the columns lower, upper"),
         (["--methods", "split,daps"], "looks at labels"),
     ],
@@ -139,24 +125,3 @@ def test_what_a_regression_cannot_use_is_refused(run, tmp_path, flags, message):
     assert shown.exit_code != 0
     assert message in " ".join(shown.stderr.replace("│", " ").split())
     assert not (tmp_path / "report.html").exists()
-
-
-def test_features_are_for_methods_that_compare_nodes(run, run_json, tmp_path):
-    world = make_world(tmp_path / "world", nodes=300, degree=10)
-    x = np.random.default_rng(0).normal(size=(300, 4)) + world.labels[:, None]
-    features = write(tmp_path / "x.parquet", {"node": world.ids} | {f"x{k}": x[:, k] for k in range(4)})
-    flags = ["report", *world.files, "--truth", world.truth, "-o", tmp_path / "report.html"]
-    answer = run_json(*flags, "--methods", "split,snaps", "--features", features)
-    comparison = compare(
-        world.graph, world.probabilities, world.labels, world.ids[np.sort(world.calibration)],
-        world.ids[world.rest], ids=world.ids, methods=["split", "snaps"], features=x,
-    )  # fmt: skip
-    assert answer["results"][1]["mean_size"] == comparison["snaps"].mean_size
-    assert answer["results"][1]["mean_size"] != answer["results"][0]["mean_size"]
-    node = world.ids[world.rest[0]]
-    seen = run_json("inspect", *world.files, "--node", node, "--like", tmp_path / "report.html", "--method", "snaps")
-    row = int(np.flatnonzero(comparison.nodes == world.rest[0])[0])
-    assert seen["threshold"] == comparison["snaps"].sets.thresholds[row]
-    shown = run(*flags, "--methods", "split,naps", "--features", features)
-    assert shown.exit_code == 2
-    assert "needs a method that compares nodes" in " ".join(shown.stderr.split())

@@ -66,7 +66,7 @@ def check_stopped_anywhere(command, name, shares, many, whole=lambda files: True
 
 
 @moments
-@pytest.mark.parametrize("target", ["sets.parquet", "sets.npz", "sets.csv.gz", "-"])
+@pytest.mark.parametrize("target", ["sets.parquet", "sets.csv.gz", "-"])
 def test_predict_can_be_stopped_at_any_moment(world, tmp_path, target, many):
     def whole(files):
         for name, contents in files.items():
@@ -85,15 +85,14 @@ def test_report_can_be_stopped_at_any_moment(world, tmp_path, many):
     def whole(files):
         return all(contents.rstrip().endswith(b"</html>") for contents in files.values())
 
-    arguments = ["report", *world.files, "--methods", "split,naps", "-o", "new/report.html"]
+    arguments = ["report", *world.files, "--methods", "split,naps", "-o", "report.html"]
     check_stopped_anywhere(Command(tmp_path / "run", *arguments), "report", (0.95,), many, whole)
 
 
 @moments
-@pytest.mark.parametrize("name", ["recommend", "inspect", "evaluate", "homophily"])
+@pytest.mark.parametrize("name", ["inspect", "evaluate", "homophily"])
 def test_commands_that_write_nothing_can_be_stopped_at_any_moment(run, world, tmp_path, name, many):
     arguments = {
-        "recommend": world.files,
         "inspect": [*world.files, "--node", world.ids[0]],
         "evaluate": [tmp_path / "sets.csv", "-l", world.truth, "-e", world.edges],
         "homophily": ["-e", world.edges, "-l", world.labels_file],
@@ -101,13 +100,6 @@ def test_commands_that_write_nothing_can_be_stopped_at_any_moment(run, world, tm
     if name == "evaluate":
         assert run("predict", *world.files, "-m", "split", "-o", tmp_path / "sets.csv").exit_code == 0
     check_stopped_anywhere(Command(tmp_path / "run", name, *arguments[name]), name, (0.7,), many)
-
-
-@moments
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_reproduce_can_be_stopped_at_any_moment(tmp_path, jobs, many):
-    arguments = ["reproduce", "sbm", "--quick", "--results", "results", "--output", "out", "--jobs", jobs]
-    check_stopped_anywhere(Command(tmp_path / "run", *arguments), "reproduce", (0.3, 0.9)[2 - jobs :], many)
 
 
 @pytest.mark.parametrize(

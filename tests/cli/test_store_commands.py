@@ -65,6 +65,41 @@ def test_update_with_a_bad_file_enters_nothing(run: Any, store: Path, tmp_path: 
         assert live.status() == before
 
 
+@pytest.mark.parametrize("ids", [["ann", "bob", "eve"], [5, 6, 7]])
+def test_the_direction_of_edges_and_the_kind_of_ids_are_those_of_the_store(
+    run: Any, tmp_path: Path, ids: list[Any]
+) -> None:
+    with Live("split", class_names=["ham", "spam"], directed=True) as live:
+        live.add_nodes(ids, [[0.5, 0.5]] * 3)
+        live.save(tmp_path / "store")
+    edges = write(tmp_path / "e.csv", "source,target", f"{ids[2]},{ids[0]}")
+    assert run("update", tmp_path / "store", "--edges", edges).exit_code == 0
+    with Live.open(tmp_path / "store", read_only=True) as live:
+        assert live.directed
+        state = live._state
+        assert [state.names.of(state.adjacency.neighbours(np.array([i]))).tolist() for i in range(3)] == [
+            [],
+            [],
+            [ids[0]],
+        ]
+    number, text = ([write(tmp_path / f"{name}.csv", "node,ham,spam", f"{name},1,0")] for name in ("17", "zoe"))
+    results = [run("update", tmp_path / "store", "--nodes", *file) for file in (number, text)]
+    with Live.open(tmp_path / "store", read_only=True) as live:
+        added = live.ids()[3:]
+    if ids[0] == 5:
+        assert [result.exit_code for result in results] == [0, 1]
+        assert "ids of the kind of the store, integers such as 5" in " ".join(results[1].stderr.split())
+        assert added == [17]
+    else:
+        assert [result.exit_code for result in results] == [0, 0]
+        assert added == ["17", "zoe"]
+    table = pyarrow.table({"node": [18], "ham": [1.0], "spam": [0.0]})
+    pyarrow.parquet.write_table(table, tmp_path / "n.parquet")
+    assert run("update", tmp_path / "store", "--nodes", tmp_path / "n.parquet").exit_code == 0
+    with Live.open(tmp_path / "store", read_only=True) as live:
+        assert {type(name) for name in live.ids()} == {type(ids[0])}
+
+
 def test_status_says_how_the_sets_have_done(run: Any, store: Path, tmp_path: Path) -> None:
     figures = json.loads(run("status", store, "--json", "--prometheus", tmp_path / "napsets.prom").stdout)
     with Live.open(store) as live:
@@ -117,9 +152,9 @@ def test_serve_makes_a_store_from_files_and_says_where_it_listens(
 ) -> None:
     from napsets.service import server
 
-    def served(live: Any, *, ready: Any, **settings: Any) -> None:
-        ready("http://127.0.0.1:1")
-        live.close()
+    def served(opening: Any, *, ready: Any, **settings: Any) -> None:
+        with opening() as live:
+            ready("http://127.0.0.1:1", live)
 
     monkeypatch.setattr(server, "run_server", served)
     files = world.files

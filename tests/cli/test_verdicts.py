@@ -1,4 +1,4 @@
-"""What `predict`, `report` and `reproduce` say of what they made: the verdict, its settings, and who judges."""
+"""What `predict` and `report` say of what they made: the verdict, its settings, and who judges."""
 
 from __future__ import annotations
 
@@ -62,16 +62,14 @@ def test_the_report_says_the_verdict_of_the_comparison(run_json, larger, tmp_pat
     assert answer["verdict"]["lines"] == list(comparison.verdict(CLASSES).lines)
 
 
-def test_fallback_and_level_are_settings_of_report_inspect_and_predict(run_json, larger, tmp_path):
+def test_fallback_and_level_are_settings_of_report_and_predict(run_json, larger, tmp_path):
     target = tmp_path / "report.html"
     flags = ["--methods", "split,naps", "--fallback", "global", "--level", "exact", "--hops", 1, "--pool", 3]
     answer = run_json("report", *larger.files, *flags, "-o", target)
     assert [row["infinite"] for row in answer["results"]] == [0, 0]
     node = larger.ids[larger.calibration[0]]
-    seen = run_json("inspect", *larger.files, "--node", node, "--like", target, "--method", "naps")
-    plain = run_json(
-        "inspect", *larger.files, "--node", node, "--like", target, "--method", "naps", "--level", "nominal"
-    )
+    naps = ["--node", node, "--method", "naps", "--fallback", "global", "--hops", 1, "--pool", 3]
+    seen, plain = (run_json("inspect", *larger.files, *naps, "--level", level) for level in ("exact", "nominal"))
     assert seen["threshold"] != plain["threshold"]
     half = run_json("predict", *larger.files, "--level", "exact", "-o", tmp_path / "sets.parquet")
     assert (half["method"], half["level"], half["verdict"]["apart"]) == ("naps", "exact", 150)
@@ -79,17 +77,10 @@ def test_fallback_and_level_are_settings_of_report_inspect_and_predict(run_json,
 
 def test_a_level_is_that_of_the_method_made():
     assert type(make_method("naps", level="exact").level) is ns.Exact
-    assert make_method("naps-exact", level="nominal", fallback="global").level == ns.Nominal("global")
+    assert make_method("naps-exact", level="nominal").level == ns.Nominal()
     assert make_method("split", level=ns.Exact(0.3)).level == ns.Exact(0.3)
     assert make_method("auto", level="exact") == make_method("auto")
     with pytest.raises(ns.InvalidInputError, match="level"):
         make_method("naps", level="exactly")
     with pytest.raises(ns.InvalidInputError, match="`level` must be exact for a score that learns from labels"):
         make_method("informed", level="nominal")
-
-
-def test_reproduce_says_on_which_nodes_it_judges(run_json, tmp_path):
-    answer = run_json("reproduce", "table2", "--rows-only", "--dataset", "amazon-computers", "--results", tmp_path)
-    assert answer["judged_on"].startswith("As in the paper, each repetition evaluates 1,000 nodes")
-    assert "(50 on Amazon)" in answer["judged_on"]
-    assert run_json("reproduce", "table1", "--rows-only", "--results", tmp_path)["judged_on"] == ""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from napsets.datasets import DATASETS, NodeDataset, from_pyg, load, to_pyg
+from napsets.datasets import NodeDataset, from_pyg, load, to_pyg
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph
 
@@ -81,10 +81,6 @@ def test_an_unknown_name_gets_the_nearest_suggested():
 def test_an_unknown_option_is_refused():
     with pytest.raises(InvalidInputError, match="`colour` must be an option of 'sbm'"):
         load("sbm", colour="red")
-
-
-def test_every_named_dataset_says_what_it_is():
-    assert all(entry.summary and entry.source for entry in DATASETS.values())
 
 
 @pytest.mark.gnn

@@ -32,9 +32,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-#: The guide to errors comes with the package, and is a page too.
-GUIDE = ROOT / "src" / "napsets" / "cli" / "errors.md"
-PAGES = sorted([ROOT / "README.md", GUIDE, *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 #: What tells whether an extra is installed.
 EXTRAS = {"cli": "typer", "gnn": "torch_geometric", "report": "vl_convert", "sklearn": "sklearn", "spark": "pyspark"}
 FENCE = re.compile(r"^(?P<indent>\s*)```(?P<language>[\w-]*)\s*(?P<rest>.*)$")

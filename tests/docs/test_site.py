@@ -35,13 +35,6 @@ def test_no_page_fetches_anything_from_elsewhere(site):
         assert outside == [], page.name
 
 
-def test_every_topic_of_the_guide_to_errors_has_its_anchor(site):
-    from napsets.cli.listings import guide
-
-    page = (site / "errors.html").read_text(encoding="utf-8")
-    assert [name for name in guide() if f'<h2 id="{name}">' not in page] == []
-
-
 def test_a_notebook_has_a_page_and_can_be_downloaded(site):
     for notebook in (ROOT / "docs" / "notebooks").glob("*.ipynb"):
         page = (site / "notebooks" / f"{notebook.stem}.html").read_text(encoding="utf-8")
@@ -71,15 +64,15 @@ def test_the_search_finds_a_page_in_a_site_opened_from_a_folder(browser, site):
     page, messages = context.new_page(), []
     page.on("console", lambda message: messages.append(message.text))
     page.on("pageerror", lambda error: messages.append(str(error)))
-    result = page.locator(".md-search-result__item a[href*='methods/pagerank']").first
+    result = page.locator(".md-search-result__item a[href*='methods/snaps']").first
     for patience in (5_000, 10_000, 20_000, 40_000):  # what is typed before the page listens is lost: open it again
         page.goto((site / "index.html").as_uri())
-        page.fill("input[name=query]", "PageRank")
+        page.fill("input[name=query]", "SNAPS")
         with suppress(TimeoutError):
             result.wait_for(state="attached", timeout=patience)
             break
     result.click()
-    page.wait_for_url("**/methods/pagerank*.html*")
-    assert "PageRank" in page.locator("h1").inner_text()
+    page.wait_for_url("**/methods/snaps*.html*")
+    assert "SNAPS" in page.locator("h1").inner_text()
     context.close()
     assert messages == []

@@ -85,7 +85,7 @@ def test_the_curve_is_what_each_alpha_alone_would_give(case: Case) -> None:
 
 
 def test_chunks_do_not_change_a_bit(case: Case, monkeypatch) -> None:
-    monkeypatch.setattr("napsets.methods.calibrated._CHUNK_ENTRIES", 35)
+    monkeypatch.setattr("napsets.methods.thresholds._CHUNK_ENTRIES", 35)
     for one, other in zip(case.again(alphas=CURVE_ALPHAS[3:5]), case.comparison, strict=True):
         assert one.same_as(other)
         assert one.curve_coverage.tolist() == other.curve_coverage[3:5].tolist()
@@ -117,7 +117,7 @@ def test_a_measure_that_there_is_not_is_an_attribute_error(case: Case) -> None:
 
 
 def test_a_method_of_the_users_own_is_compared_too(monkeypatch, case: Case) -> None:
-    monkeypatch.setitem(METHODS, "near", lambda s: ns.Method(s.score, ns.Hops(1, pool=30.0), seed=s.seed))
+    monkeypatch.setitem(METHODS, "near", lambda score="aps": ns.Method(score, ns.Hops(1, pool=30.0)))
     assert "near" in interval_methods()
     assert case.again(methods=["split", "near"])["near"].coverage > 0.8
 

@@ -28,7 +28,7 @@ def truth(folder, nodes=REST, suffix=".parquet"):
     return write(folder / f"truth{suffix}", {"node": IDS[nodes], "target": Y[nodes]})
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl", ".npz"])
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_metrics_are_those_of_the_library(tmp_path, suffix):
     intervals = predicted(tmp_path, tmp_path / f"out{suffix}")
     labelled = label_file(read_prediction(tmp_path / f"out{suffix}"), truth(tmp_path, suffix=suffix))

@@ -1,4 +1,4 @@
-"""Features from files: as a table in any order of its rows, or as the sparse matrix that SciPy writes."""
+"""Features from files: a table in any order of its rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import napsets as ns
 from napsets.files import read_features, read_inputs, read_sets
@@ -27,24 +26,12 @@ def inputs_of(world):
     return read_inputs(world.edges, world.probabilities_file, world.labels_file)
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".csv.gz", ".npz"])
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".csv.gz"])
 def test_rows_come_in_any_order_and_stand_by_their_nodes(tmp_path, world, features, suffix):
     turn = np.random.default_rng(0).permutation(features.shape[0])
-    if suffix == ".npz":
-        columns = {"node": world.ids[turn], "features": features[turn]}
-    else:
-        columns = {"node": world.ids[turn]} | {f"x{i}": features[turn, i] for i in range(3)}
+    columns = {"node": world.ids[turn]} | {f"x{i}": features[turn, i] for i in range(3)}
     path = write(tmp_path / f"features{suffix}", columns)
     np.testing.assert_allclose(read_features(path, inputs_of(world).ids), features)
-
-
-def test_a_sparse_matrix_stands_in_the_order_of_the_probabilities(tmp_path, world, features):
-    sparse = sp.csr_matrix(np.where(features > 0.5, features, 0.0))
-    for layout in ("csr", "csc", "coo"):
-        sp.save_npz(tmp_path / "f.npz", sparse.asformat(layout))
-        features_read = read_features(tmp_path / "f.npz", inputs_of(world).ids)
-        assert features_read.format == "csr"
-        np.testing.assert_array_equal(features_read.toarray(), sparse.toarray())
 
 
 def test_the_command_compares_nodes_by_them_and_explains_what_it_wrote(tmp_path, world, features, run):
@@ -59,7 +46,7 @@ def test_the_command_compares_nodes_by_them_and_explains_what_it_wrote(tmp_path,
     )
     sets = expected.predict(world.rest)
     np.testing.assert_array_equal(read_sets(target).sets.thresholds, sets.thresholds)
-    seen = run("inspect", *world.files, "--node", world.ids[world.rest[3]], "--like", target, "--json")
+    seen = run("inspect", *world.files, "--node", world.ids[world.rest[3]], "--features", path, "--json")
     assert seen.exit_code == 0, seen.output
     assert float(json.loads(seen.stdout)["threshold"]) == sets.thresholds[3]
 
@@ -75,12 +62,12 @@ def test_features_that_do_not_fit_are_refused_by_name(tmp_path, world, features)
     bare = write(tmp_path / "bare.parquet", {"node": world.ids})
     with pytest.raises(ns.FileFormatError, match="`features` must have one column per feature in addition to node"):
         read_features(bare, ids)
-    sp.save_npz(tmp_path / "short.npz", sp.csr_matrix(features[:7]))
-    with pytest.raises(ns.FileFormatError, match="`features` must have a row for each of the 120 nodes"):
-        read_features(tmp_path / "short.npz", ids)
-    np.savez(tmp_path / "odd.npz", format="csr", shape=(120, 3), data=[1.0], indices=[7], indptr=np.arange(121) > 0)
-    with pytest.raises(ns.FileFormatError, match="`features` must be a whole file"):
-        read_features(tmp_path / "odd.npz", ids)
+    column = np.where(np.arange(120) == 7, np.nan, 0.0)
+    empty = write(tmp_path / "empty.parquet", {"node": world.ids, "x": column})
+    with pytest.raises(
+        ns.FileFormatError, match=r"`features` must hold finite numbers; row 7 of .* \(node .*\) has nan"
+    ):
+        read_features(empty, ids)
 
 
 def test_methods_that_compare_no_nodes_refuse_features(tmp_path, world, features, run):

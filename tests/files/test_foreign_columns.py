@@ -25,14 +25,6 @@ def test_a_column_of_text_is_named(tmp_path, suffix, name):
     assert "truncated" not in message
 
 
-def test_one_word_among_numbers_is_found_with_its_row(tmp_path):
-    cells = ["0.5"] * 70_000
-    cells[69_999] = "half"
-    (tmp_path / "p.csv").write_text("node,a,b\n" + "".join(f"{i},{cell},0.5\n" for i, cell in enumerate(cells)))
-    with pytest.raises(FileFormatError, match=r"numbers in the column a; .*the invalid value 'half' in row 69999"):
-        read_probabilities(tmp_path / "p.csv")
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("extra", [[0, 7, 12], [3.5, -1.0, 2.5], [0.5, 0.1, 0.9], [10**12, 10**13, 10**17]])
 def test_a_column_of_numbers_that_is_no_class_is_named(tmp_path, suffix, extra):

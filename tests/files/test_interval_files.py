@@ -14,7 +14,7 @@ from number_worlds import IDS, REST, number_files, number_predictor
 from oracles import same_bits
 from worlds import make_world, write
 
-SUFFIXES = [".parquet", ".csv", ".tsv", ".jsonl", ".csv.gz", ".jsonl.gz", ".npz"]
+SUFFIXES = [".parquet", ".csv", ".tsv", ".csv.gz"]
 
 
 def written(folder, target, method="naps", **settings):
@@ -35,11 +35,11 @@ def test_what_is_read_is_what_was_written(tmp_path, suffix):
     for name in ("lower", "upper", "thresholds", "support", "effective_size", "centre"):
         assert same_bits(getattr(file.prediction, name), getattr(intervals, name)), name
     assert file.prediction.alpha == 0.1
-    kept = suffix in (".parquet", ".npz")
+    kept = suffix in (".parquet")
     assert file.metadata == ({"task": "regression", "alpha": 0.1} if kept else {})
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl", ".npz"])
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_a_threshold_of_minus_infinity_is_no_whole_line(tmp_path, suffix):
     columns = {
         "node": [3, 4], "lower": [1.0, -np.inf], "upper": [1.0, np.inf], "width": [0.0, np.inf],
@@ -85,12 +85,18 @@ ROWS = {
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"lower": [0.0, 5.0], "width": [2.0, -1.0]}, "each lower of `sets` must be at most its upper; row 1"),
-        ({"width": [2.0, 2.0]}, "widths that fit their ends; row 1 of .* goes from 1 to 4 and has the width 2"),
-        ({"upper": [2.0, np.nan]}, "each upper of `sets` must be a number or infinite; row 1"),
+        (
+            {"lower": [0.0, 5.0], "width": [2.0, -1.0]},
+            "each lower of `sets` must be at most its upper; (?:row 1|line 3)",
+        ),
+        (
+            {"width": [2.0, 2.0]},
+            "widths that fit their ends; (?:row 1|line 3) of .* goes from 1 to 4 and has the width 2",
+        ),
+        ({"upper": [2.0, np.nan]}, "each upper of `sets` must be a number or infinite; (?:row 1|line 3)"),
         ({"upper": ["a", "b"]}, "`sets` must hold numbers in its column upper"),
-        ({"threshold": [0.5, np.nan]}, "each threshold of `sets` must be a number or infinite; row 1"),
-        ({"support": [3.5, 9.0]}, "each support of `sets` must be a count; row 0"),
+        ({"threshold": [0.5, np.nan]}, "each threshold of `sets` must be a number or infinite; (?:row 1|line 3)"),
+        ({"support": [3.5, 9.0]}, "each support of `sets` must be a count; (?:row 0|line 2)"),
         ({"effective_size": [-1.0, 9.0]}, "each effective_size of `sets` must be at least 0"),
         ({"alpha": [0.1, 0.2]}, "`sets` must have one alpha for all rows"),
         ({"alpha": [1.5, 1.5]}, "each alpha of `sets` must be strictly between 0 and 1"),
@@ -99,16 +105,8 @@ ROWS = {
         ({name: [] for name in ROWS}, "`sets` must have at least one row"),
     ],
 )
-@pytest.mark.parametrize("suffix", [".parquet", ".npz"])
+@pytest.mark.parametrize("suffix", [".parquet"])
 def test_parts_that_contradict_each_other_are_refused(tmp_path, suffix, changes, message):
     path = write(tmp_path / f"out{suffix}", ROWS | changes)
     with pytest.raises(FileFormatError, match=message):
         read_prediction(path)
-
-
-def test_settings_that_napsets_does_not_write_are_refused(tmp_path):
-    table = pa.table(ROWS)
-    for about, message in ((b'{"level_labels": -3}', "level_labels"), (b'{"alpha": 0.2}', "0.2"), (b"{", "no JSON")):
-        pa.parquet.write_table(table.replace_schema_metadata({b"napsets": about}), tmp_path / "out.parquet")
-        with pytest.raises(FileFormatError, match=message):
-            read_prediction(tmp_path / "out.parquet")

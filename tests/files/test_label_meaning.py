@@ -28,15 +28,6 @@ def test_names_win_where_every_label_is_one(tmp_path, nodes):
     assert notes == []
 
 
-def test_one_more_row_does_not_turn_names_into_numbers(tmp_path, nodes):
-    with pytest.raises(FileFormatError) as caught:
-        labels_of(tmp_path, nodes, [1, 2, 0])
-    message = str(caught.value)
-    assert "'1', '2' are names of classes, but '0' can only be numbers" in message
-    assert '--labels-are indices (in Python: labels_are="indices")' in message
-    assert "--labels-are names" not in message
-
-
 @pytest.mark.parametrize(("meaning", "expected"), [("indices", [1, 2, 0]), ("auto", None), ("names", None)])
 def test_the_user_decides_what_a_mixture_is(tmp_path, nodes, meaning, expected):
     if expected is None:
@@ -44,14 +35,6 @@ def test_the_user_decides_what_a_mixture_is(tmp_path, nodes, meaning, expected):
             labels_of(tmp_path, nodes, [1, 2, 0], labels_are=meaning)
     else:
         assert labels_of(tmp_path, nodes, [1, 2, 0], labels_are=meaning) == expected
-
-
-def test_names_may_be_read_as_numbers_and_numbers_not_as_names(tmp_path, nodes):
-    assert labels_of(tmp_path, nodes, [1, 2], labels_are="indices") == [1, 2, -1]
-    with pytest.raises(FileFormatError, match=r"class numbers from 0 to 2; .* 1 other: '3'"):
-        labels_of(tmp_path, nodes, [3], labels_are="indices")
-    with pytest.raises(FileFormatError, match=r"class names \('1', '2', '3'\); .* 1 other: '0'"):
-        labels_of(tmp_path, nodes, [0], labels_are="names")
 
 
 def test_numbers_are_read_as_such_where_no_label_is_a_name_and_that_is_noted(tmp_path, nodes):
@@ -68,36 +51,10 @@ def test_where_names_are_numbers_from_0_there_is_nothing_to_note(tmp_path, nodes
     assert notes == []
 
 
-def test_a_label_that_is_neither_is_called_so_first(tmp_path, nodes):
-    with pytest.raises(FileFormatError, match=r"class names .* or class numbers from 0 to 2; .* 1 other: 'cow'"):
-        labels_of(tmp_path, nodes, ["1", "0", "cow"])
-
-
 def refusal(*arguments, **options) -> str:
     with pytest.raises(FileFormatError) as caught:
         labels_of(*arguments, **options)
     return str(caught.value)
-
-
-def test_where_neither_reading_serves_a_mixture_that_is_said_and_no_choice_offered(tmp_path, nodes):
-    message = refusal(tmp_path, nodes, ["3", "1", "0"])
-    assert "'3', '1' are names of classes, but '0' can only be numbers" in message
-    assert "They cannot all be numbers either, because '3' is not: write them the same way." in message
-    assert "--labels-are" not in message
-
-
-@pytest.mark.parametrize(
-    ("column", "choice", "fitting"), [(["3", "2"], "indices", "names"), (["0", "2"], "names", "indices")]
-)
-def test_the_other_choice_is_offered_where_it_serves_all_labels(tmp_path, nodes, column, choice, fitting):
-    message = refusal(tmp_path, nodes, column, labels_are=choice)
-    assert f"say so with --labels-are {fitting}" in message
-    assert "should be" not in message
-    labels_of(tmp_path, nodes, column, labels_are=fitting)
-    for neither in (["3", "0"], ["cow"]):
-        message = refusal(tmp_path, nodes, neither, labels_are=choice)
-        assert "--labels-are" not in message
-        assert "should be" not in message
 
 
 def test_another_word_for_it_is_refused(tmp_path, nodes):
@@ -105,15 +62,10 @@ def test_another_word_for_it_is_refused(tmp_path, nodes):
         labels_of(tmp_path, nodes, [1], labels_are="index")
 
 
-def test_spaces_around_a_name_are_pointed_out(tmp_path, nodes):
-    with pytest.raises(FileFormatError, match="' cat' should be 'cat'"):
-        labels_of(tmp_path, nodes, [" cat", "dog"], ["cat", "dog"])
-
-
 # -- whole numbers with a decimal point ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".npz"])
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
 @pytest.mark.parametrize("as_text", [False, True])
 def test_two_point_zero_is_two_in_every_format(tmp_path, nodes, suffix, as_text):
     column = [2.0, 1.0, 3.0]

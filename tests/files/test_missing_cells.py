@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 
-from napsets.errors import FileFormatError
 from napsets.files import read_edges, read_graph, read_inputs, read_labels, read_nodes, read_probabilities, read_sets
 from napsets.files.prediction_columns import SETS
 from worlds import write
@@ -34,7 +33,7 @@ def test_nodes_and_classes_may_be_called_so(called_so):
     assert called_so.class_names == WORDS
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".npz"])
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
 def test_labels_may_be_called_so_in_every_format(tmp_path, called_so, suffix):
     path = write(tmp_path / f"y{suffix}", {"node": WORDS, "label": WORDS})
     notes: list[str] = []
@@ -74,38 +73,6 @@ def test_a_class_may_be_called_minus_one(tmp_path, kind):
     column = {"integers": [-1, 1], "texts": ["-1", "1"], "numbers": [-1.0, 1.0]}[kind]
     path = write(tmp_path / "y.parquet", {"node": [5, 6], "label": column})
     assert read_labels(path, known.ids, known.class_names).values.tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("cell", ["", '""'])
-@pytest.mark.parametrize("name", ["edges", "nodes", "labels", "probabilities"])
-def test_an_empty_id_is_refused(tmp_path, name, cell):
-    header, rest = {
-        "edges": ("source,target", "x"),
-        "nodes": ("node,more", "x"),
-        "labels": ("node,label", "cat"),
-        "probabilities": ("node,cat", "1.0"),
-    }[name]
-    (tmp_path / "t.csv").write_text(f"{header}\n{cell},{rest}\n")
-    known = read_probabilities(write(tmp_path / "p.parquet", {"node": ["x"], "cat": [1.0]})).ids
-    read = {
-        "edges": lambda path: read_edges(path, known),
-        "nodes": lambda path: read_nodes(path, known),
-        "labels": lambda path: read_labels(path, known, ["cat"]),
-        "probabilities": read_probabilities,
-    }[name]
-    with pytest.raises(FileFormatError, match=f"`{name}` must have an id in each row; .*t.csv has empty cells"):
-        read(tmp_path / "t.csv")
-
-
-@pytest.mark.parametrize("cell", ["NA", "null", "", "nan"])
-def test_a_probability_is_a_number(tmp_path, cell):
-    (tmp_path / "p.csv").write_text(f"node,a,b\n1,0.5,0.5\n2,0.25,0.75\n3,{cell},0.5\n")
-    message = {
-        "": "no empty cell; the column a",
-        "nan": "row 2, node 3, sums to nan",
-    }.get(cell, f"numbers in the column a; .*has the invalid value '{cell}' in row 2")
-    with pytest.raises(FileFormatError, match=message):
-        read_probabilities(tmp_path / "p.csv")
 
 
 def test_a_set_may_hold_a_class_that_is_called_so(tmp_path):

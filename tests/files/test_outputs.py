@@ -81,7 +81,9 @@ def test_pipes_and_devices_are_not_replaced(tmp_path):
 
 def test_what_may_be_written_is_left_as_it_is(tmp_path, source):
     check_output(source)
-    check_output(tmp_path / "new" / "deep" / "x.csv", [source])
+    check_output(tmp_path / "x.csv", [source])
+    with pytest.raises(InvalidInputError, match=r"in a folder that exists; there is no folder .*new\. Make it first"):
+        check_output(tmp_path / "new" / "x.csv", [source])
     assert os.listdir(tmp_path) == ["in.html"]
     assert source.read_text() == "input"
 

@@ -12,6 +12,12 @@ from napsets.files.paths import check_output, reading, recording, replacing
 
 
 def test_a_file_appears_whole_under_its_name(tmp_path):
+    with (
+        pytest.raises(InvalidInputError, match=r"in a folder that exists; there is no folder .*deep"),
+        replacing(tmp_path / "deep" / "a.txt"),
+    ):
+        pass
+    (tmp_path / "deep").mkdir()
     with replacing(tmp_path / "deep" / "a.txt") as draft:
         draft.write_text("new")
         assert draft.parent == tmp_path / "deep"
@@ -40,8 +46,8 @@ def test_any_error_leaves_what_was_there(tmp_path, error):
 @pytest.mark.parametrize("there", [True, False], ids=["to a file", "to none yet"])
 def test_a_link_stays_a_link_and_what_it_leads_to_is_replaced(tmp_path, there):
     target, link = tmp_path / "real" / "old.dat", tmp_path / "link.txt"
+    target.parent.mkdir()
     if there:
-        target.parent.mkdir()
         target.write_text("old")
     link.symlink_to(os.path.join("real", "old.dat"))
     with recording() as written, replacing(check_output(link)) as draft:

@@ -26,11 +26,6 @@ GOOD = {
     "alpha": [0.1, 0.1, 0.1],
 }
 ABOUT = {"napsets": "1.0", "class_names": ["cat", "dog"], "alpha": 0.1}
-ARRAYS = {name: np.array(column) for name, column in GOOD.items() if name != "labels"} | {
-    "labels": np.array(["cat", "cat", "dog"]),
-    "offsets": np.array([0, 1, 1, 3]),
-    "about": np.array(json.dumps(ABOUT)),
-}
 
 
 def parquet(path, about=ABOUT, **columns):
@@ -50,11 +45,6 @@ def csv(path, **columns):
     return path
 
 
-def npz(path, without=(), **arrays):
-    np.savez(path, **{name: array for name, array in (ARRAYS | arrays).items() if name not in without})
-    return path
-
-
 def refused(path, message):
     with pytest.raises(FileFormatError, match=message) as caught:
         read_sets(path)
@@ -63,7 +53,7 @@ def refused(path, message):
 
 
 def test_what_is_not_tampered_with_is_read_alike(tmp_path):
-    paths = [parquet(tmp_path / "s.parquet"), csv(tmp_path / "s.csv"), npz(tmp_path / "s.npz")]
+    paths = [parquet(tmp_path / "s.parquet"), csv(tmp_path / "s.csv")]
     for file in map(read_sets, paths):
         assert file.sets.sizes.tolist() == [1, 0, 2]
         assert file.sets.thresholds.tolist() == GOOD["threshold"]
@@ -72,23 +62,27 @@ def test_what_is_not_tampered_with_is_read_alike(tmp_path):
 
 #: A column, what is in it, and what is wrong with that; the same in every format.
 NUMBERS = [
-    ("alpha", [2.0] * 3, "each alpha of `sets` must be strictly between 0 and 1; row 0 of .* has 2"),
-    ("alpha", [NAN] * 3, "each alpha of `sets` must be strictly between 0 and 1; row 0 of .* has nan"),
+    ("alpha", [2.0] * 3, "each alpha of `sets` must be strictly between 0 and 1; (?:row 0|line 2) of .* has 2"),
+    ("alpha", [NAN] * 3, "each alpha of `sets` must be strictly between 0 and 1; (?:row 0|line 2) of .* has nan"),
     ("alpha", [0.0] * 3, "each alpha of `sets` must be strictly between 0 and 1"),
     ("alpha", [0.1, 0.1, 0.2], "one alpha for all rows; .* has 2 alphas"),
-    ("threshold", [0.5, NAN, 0.5], "each threshold of `sets` must be a number or .∞, or .*; row 1 of .* has nan"),
+    (
+        "threshold",
+        [0.5, NAN, 0.5],
+        "each threshold of `sets` must be a number or .∞, or .*; (?:row 1|line 3) of .* has nan",
+    ),
     (
         "threshold",
         [0.5, 0.5, -INFINITY],
-        "each threshold of `sets` must be a number or .∞, or .*; row 2 of .* has -inf",
+        "each threshold of `sets` must be a number or .∞, or .*; (?:row 2|line 4) of .* has -inf",
     ),
-    ("support", [1, -3, 0], "each support of `sets` must be a count; row 1 of .* has -3"),
-    ("support", [1.5, 1.0, 1.0], "each support of `sets` must be a count; row 0 of .* has 1.5"),
+    ("support", [1, -3, 0], "each support of `sets` must be a count; (?:row 1|line 3) of .* has -3"),
+    ("support", [1.5, 1.0, 1.0], "each support of `sets` must be a count; (?:row 0|line 2) of .* has 1.5"),
     ("support", [NAN, 1.0, 1.0], "each support of `sets` must be a count"),
     ("support", [1.0, INFINITY, 1.0], "each support of `sets` must be a count"),
-    ("effective_size", [1.0, -2.0, 1.0], "each effective_size of `sets` must be at least 0; row 1"),
+    ("effective_size", [1.0, -2.0, 1.0], "each effective_size of `sets` must be at least 0; (?:row 1|line 3)"),
     ("effective_size", [1.0, NAN, 1.0], "each effective_size of `sets` must be at least 0"),
-    ("size", [1, 0, 3], "sizes that fit their lists; row 2 of .* has 2 labels and size 3"),
+    ("size", [1, 0, 3], "sizes that fit their lists; (?:row 2|line 4) of .* has 2 labels and size 3"),
     ("size", [1, 0, -2], "each size of `sets` must be an integer of at least 0"),
     ("size", [1.5, 0.0, 2.0], "each size of `sets` must be an integer of at least 0"),
     ("node", [1, 2, 1], "each node once; 1 ids are in .* more than once: 1"),
@@ -99,13 +93,12 @@ NUMBERS = [
 def test_numbers_that_cannot_be_are_refused_in_every_format(tmp_path, column, values, message):
     refused(parquet(tmp_path / "s.parquet", **{column: values}), message)
     refused(csv(tmp_path / "s.csv", **{column: values}), message)
-    refused(npz(tmp_path / "s.npz", **{column: np.array(values)}), message)
 
 
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("labels", [["cat"], [], ["cat", "cat"]], "each label once in a set; row 2 of .* repeats one"),
+        ("labels", [["cat"], [], ["cat", "cat"]], "each label once in a set; (?:row 2|line 4) of .* repeats one"),
         ("labels", [["cat"], [], ["cat", "cow"]], "labels that are among the class_names of its metadata; .* 'cow'"),
         ("labels", [["cat"], [], ["cat", None]], "no empty cell; the column labels"),
         ("labels", [["cat"], None, ["cat", "dog"]], "no empty cell; the column labels"),
@@ -122,36 +115,18 @@ def test_columns_of_another_kind_are_refused(tmp_path, column, values, message):
     refused(parquet(tmp_path / "s.parquet", **{column: values}), message)
 
 
-TOLD = {"prediction": ["cat", "dog", "cat"], "probability": [0.9, 0.5, 0.4]}
-TOLD_ARRAYS = {name: np.array(column) for name, column in TOLD.items()}
-
-
-def test_predictions_and_probabilities_are_read_where_they_are_there(tmp_path):
-    for path in (parquet(tmp_path / "s.parquet", **TOLD), npz(tmp_path / "s.npz", **TOLD_ARRAYS)):
-        file = read_sets(path)
-        assert file.predictions.tolist() == [0, 1, 0]
-        assert file.probabilities.tolist() == TOLD["probability"]
-    neither = read_sets(parquet(tmp_path / "a.parquet"))
-    assert neither.predictions is None
-    assert neither.probabilities is None
-    one = read_sets(parquet(tmp_path / "b.parquet", prediction=TOLD["prediction"]))
-    assert one.predictions.tolist() == [0, 1, 0]
-    assert one.probabilities is None
+TOLD = {"prediction": ["cat", "dog", "cat"]}
 
 
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("prediction", ["cat", "cow", "cat"], "predictions that are among the class_names of its metadata; .* 'cow'"),
-        ("prediction", [0, 1, 0], "predictions that are among the class_names"),
-        ("probability", [0.9, 1.5, 0.4], "each probability of `sets` must be from 0 to 1; row 1 of .* has 1.5"),
-        ("probability", [0.9, NAN, 0.4], "each probability of `sets` must be from 0 to 1; row 1 of .* has nan"),
-        ("probability", ["a", "b", "c"], "numbers in its column probability; in .* it is string"),
+        ("prediction", ["cat", "cow", "cat"], "labels that are among the class_names of its metadata; .* 'cow'"),
+        ("prediction", [0, 1, 0], "labels that are among the class_names"),
     ],
 )
 def test_predictions_that_cannot_be_are_refused(tmp_path, column, values, message):
     refused(parquet(tmp_path / "s.parquet", **(TOLD | {column: values})), message)
-    refused(npz(tmp_path / "s.npz", **(TOLD_ARRAYS | {column: np.array(values)})), message)
     refused(
         parquet(tmp_path / "n.parquet", **(TOLD | {column: pa.array([None, *values[1:]])})),
         f"no empty cell; the column {column}|must be from 0 to 1|must hold|among the class_names",
@@ -165,35 +140,25 @@ def test_predictions_that_cannot_be_are_refused(tmp_path, column, values, messag
         (b"", "holds no JSON"),
         (b"\xff\xfe", "holds no JSON"),
         (b"9" * 5000, "holds no JSON"),
-        (b"[" * 100_000, "holds no JSON: it is nested too deeply"),
+        (b"[" * 100_000, "holds no JSON: it is nested too deeply|nested deeper"),
         (b'{"a":' * 600 + b"1" + b"}" * 600, "nested deeper than 20 levels"),
         ([1, 2], "holds no JSON object"),
         ("cat", "holds no JSON object"),
         (None, "holds no JSON object"),
-        ({"class_names": "cat"}, "class_names that are not a list of strings: 'cat'"),
-        ({"class_names": {"cat": 0}}, "class_names that are not a list of strings"),
-        ({"class_names": ["cat", 3]}, "class_names that are not a list of strings"),
-        ({"class_names": []}, "class_names that are not a list of strings"),
-        ({"class_names": ["cat", "dog", "cat"]}, "class_names that repeat a name"),
+        ({"class_names": "cat"}, "class_names that are not a list of distinct strings: 'cat'"),
+        ({"class_names": {"cat": 0}}, "class_names that are not a list of distinct strings"),
+        ({"class_names": ["cat", 3]}, "class_names that are not a list of distinct strings"),
+        ({"class_names": []}, "class_names that are not a list of distinct strings"),
+        ({"class_names": ["cat", "dog", "cat"]}, "distinct strings"),
     ],
 )
 def test_metadata_that_napsets_did_not_write_is_refused(tmp_path, about, message):
     refused(parquet(tmp_path / "s.parquet", about), message)
-    text = about.decode("latin-1") if isinstance(about, bytes) else json.dumps(about)
-    if len(text) > 1:
-        refused(npz(tmp_path / "s.npz", about=np.array(text)), message)
     rows = pa.table({"node": [1], "probabilities": [[0.5, 0.5]]})
     raw = about if isinstance(about, bytes) else json.dumps(about).encode()
     pq.write_table(rows.replace_schema_metadata({b"napsets": raw}), tmp_path / "p.parquet")
     with pytest.raises(FileFormatError, match=message):
         read_probabilities(tmp_path / "p.parquet")
-
-
-@pytest.mark.parametrize("setting", [{"fallback": "none"}, {"calibration": "x"}, {"alpha": 2}, {"hops": -1}])
-def test_settings_that_cannot_be_are_refused(tmp_path, setting):
-    message = "`sets` must record settings that napsets can have"
-    refused(parquet(tmp_path / "s.parquet", ABOUT | setting), message)
-    refused(npz(tmp_path / "s.npz", about=np.array(json.dumps(ABOUT | setting))), message)
 
 
 def test_metadata_that_contradicts_the_columns_is_refused(tmp_path):
@@ -209,6 +174,13 @@ def test_metadata_that_contradicts_the_columns_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "setting", [{"calibration": "x"}, {"alpha": 2}, {"level_labels": -1}, {"directed": "no"}, {"direction": "up"}]
+)
+def test_settings_that_cannot_be_are_refused(tmp_path, setting):
+    refused(parquet(tmp_path / "s.parquet", ABOUT | setting), "settings that napsets can have|the alpha that its")
+
+
+@pytest.mark.parametrize(
     "cell",
     ["cat", "", "{}", "null", "3", '["cat", 3]', '[["cat"]]', "[null]", '["cat"', "[" * 100_000, "[true]", '"cat"'],
 )
@@ -216,36 +188,9 @@ def test_cells_that_hold_no_array_of_names_are_refused(tmp_path, cell):
     refused(csv(tmp_path / "s.csv", labels=[cell, "[]", "[]"], size=[1, 0, 0]), "a JSON array in each cell")
 
 
-@pytest.mark.parametrize(
-    "offsets",
-    [
-        np.array([0, 1, 1]),
-        np.array([0, 1, 1, 3, 3]),
-        np.array([0, 1, 1, 2]),
-        np.array([0, 1, 1, 4]),
-        np.array([1, 1, 1, 3]),
-        np.array([0, 2, 1, 3]),
-        np.array([0, 2**63 - 1, -(2**62), 3]),
-        np.array([0.0, 1.0, 1.0, 3.0]),
-        np.array(["0", "1", "1", "3"]),
-        np.array([0, 2**64 - 1, 1, 3], dtype=np.uint64),
-        np.empty(0, dtype=np.int64),
-    ],
-)
-def test_offsets_that_cut_no_sets_are_refused(tmp_path, offsets):
-    refused(npz(tmp_path / "s.npz", offsets=offsets), "offsets that cut its 3 labels into 3 sets")
-
-
-@pytest.mark.parametrize("name", [*SETS.required, "offsets"])
-def test_an_array_that_is_missing_or_has_another_shape_is_refused(tmp_path, name):
-    refused(npz(tmp_path / "a.npz", without=[name]), "`sets` must have|offsets that cut")
-    refused(npz(tmp_path / "b.npz", **{name: np.array(1)}), f"one dimension in its array {name}")
-    refused(npz(tmp_path / "c.npz", **{name: ARRAYS[name][:2]}), "arrays of one length|offsets that cut")
-
-
 def test_flipped_bytes_never_end_in_a_foreign_exception(tmp_path):
     rng = np.random.default_rng(0)
-    for path in (parquet(tmp_path / "s.parquet"), npz(tmp_path / "s.npz"), csv(tmp_path / "s.csv")):
+    for path in (parquet(tmp_path / "s.parquet"), csv(tmp_path / "s.csv")):
         whole = np.frombuffer(path.read_bytes(), dtype=np.uint8)
         for _ in range(150):
             damaged = whole.copy()

@@ -15,7 +15,7 @@ from napsets.datasets import to_pyg  # noqa: E402
 from napsets.errors import InvalidInputError, NapsetsWarning  # noqa: E402
 from napsets.gnn import predict_sets, probabilities_of  # noqa: E402
 
-pytestmark = pytest.mark.gnn
+pytestmark = [pytest.mark.gnn, pytest.mark.usefixtures("one_thread")]
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def world(tiny):
 
 def test_the_sets_are_those_of_naps_on_the_models_probabilities(world, tiny):
     model, data, calibration, nodes = world
-    sets = predict_sets(model, data, calibration, nodes, 0.2, predictor=ns.NAPS(hops=3, decay="geometric", seed=7))
+    sets = predict_sets(model, data, calibration, nodes, 0.2, method=ns.NAPS(hops=3, decay="geometric", seed=7))
     model.eval()
     with torch.no_grad():
         probabilities = torch.softmax(model(data.x, data.edge_index).double(), dim=1).numpy()
@@ -38,6 +38,24 @@ def test_the_sets_are_those_of_naps_on_the_models_probabilities(world, tiny):
     assert np.array_equal(sets.thresholds, expected.thresholds)
     assert np.isfinite(sets.thresholds).any()
     assert np.array_equal(sets.nodes, nodes)
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_evidence_teaches_as_it_does_elsewhere(world, tiny, within):
+    model, data, calibration, nodes = world
+    evidence, judged = nodes[::2], nodes[1::2]
+    kept = np.sort(np.concatenate([calibration, nodes])) if within else np.arange(tiny.graph.num_nodes)
+    options = {"evidence": evidence, "method": "informed", "within": kept if within else None}
+    sets = predict_sets(model, data, calibration, judged, 0.2, **options)
+    labels, probabilities = tiny.labels[kept], probabilities_of(model, data)[kept]
+    masks = [np.isin(kept, part) for part in (calibration, evidence, judged)]
+    calibrated = ns.make_method("informed").calibrate_rows(
+        tiny.graph.subgraph(kept) if within else tiny.graph, probabilities, labels, masks[0], kept, evidence=masks[1]
+    )
+    expected = calibrated.predict(masks[2], 0.2)
+    order = np.argsort(sets.nodes)
+    assert np.array_equal(sets.member[order], expected.member)
+    assert np.array_equal(calibrated.scored.level_nodes, np.flatnonzero(masks[0]))
 
 
 def test_masks_and_indices_are_the_same(world, tiny):
@@ -59,7 +77,7 @@ def test_labels_outside_the_calibration_nodes_are_not_looked_at(world):
 def test_neighbourhoods_can_be_kept_within_some_nodes(world, tiny):
     model, data, calibration, nodes = world
     within = np.concatenate([calibration, nodes])
-    sets = predict_sets(model, data, calibration, nodes, 0.2, predictor=ns.NAPS(), within=within)
+    sets = predict_sets(model, data, calibration, nodes, 0.2, method=ns.NAPS(), within=within)
     row = np.repeat(np.arange(tiny.num_nodes), tiny.graph.degrees)
     keep = np.isin(row, within) & np.isin(tiny.graph.indices, within)
     cut = ns.Graph.from_edge_index(np.stack([row, tiny.graph.indices])[:, keep], tiny.num_nodes)

@@ -1,8 +1,7 @@
-"""Training: inductive by construction, the same for a seed, resumable, and it learns."""
+"""Training: inductive by construction, the same for a seed, and it learns."""
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 
 import numpy as np
@@ -11,57 +10,61 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
 
-from napsets.datasets import NodeDataset  # noqa: E402
+from torch_geometric.nn import GCN, SAGEConv  # noqa: E402
+
+from napsets.datasets import NodeDataset, to_pyg  # noqa: E402
 from napsets.errors import InvalidInputError  # noqa: E402
-from napsets.gnn import MODELS, fit, predict, settings_for, train  # noqa: E402
-from napsets.gnn.trainer import Trainer  # noqa: E402
+from napsets.gnn import train  # noqa: E402
+from napsets.gnn.training import csr_tensor, evaluating  # noqa: E402
 from napsets.graph import Graph  # noqa: E402
+from worlds import disturbed  # noqa: E402
 
-pytestmark = pytest.mark.gnn
+pytestmark = [pytest.mark.gnn, pytest.mark.usefixtures("one_thread")]
 
-QUICK = {"epochs": 4, "hidden": 8, "batch_size": 32}
-
-
-def weights(trained):
-    return [value.numpy() for value in trained.module.state_dict().values()]
+QUICK = {"epochs": 4, "hidden": 8}
 
 
-def same(a, b):
-    return all(np.array_equal(x, y) for x, y in zip(weights(a), weights(b), strict=True))
+class Two(torch.nn.Module):
+    """Two layers, on an adjacency whose shape it checks."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = SAGEConv(12, 16), SAGEConv(16, 3)
+
+    def forward(self, x, adjacency):
+        assert adjacency.shape == (x.shape[0], x.shape[0])
+        return self.second(torch.relu(self.first(x, adjacency)), adjacency)
 
 
-def disturbed(data):
-    """Return the dataset with other features, labels and edges wherever a test node is concerned."""
-    rng = np.random.default_rng(0)
-    features, labels = data.features.copy(), data.labels.copy()
-    features[data.test] = rng.standard_normal((data.test.size, data.num_features)) * 100
-    labels[data.test] = rng.integers(0, data.num_classes, data.test.size)
-    row = np.repeat(np.arange(data.num_nodes), data.graph.degrees)
-    inside = ~np.isin(row, data.test) & ~np.isin(data.graph.indices, data.test)
-    kept = np.stack([row, data.graph.indices])[:, inside]
-    new = np.stack([rng.choice(data.test, 500), rng.integers(0, data.num_nodes, 500)])
-    graph = Graph.from_edge_index(np.concatenate([kept, new], axis=1), data.num_nodes)
-    assert graph != data.graph
-    return replace(data, graph=graph, features=features, labels=labels)
+def own_module(seed=0):
+    torch.manual_seed(seed)
+    return Two()
 
 
-@pytest.mark.parametrize("name", sorted(MODELS))
-def test_test_nodes_cannot_change_the_trained_weights(tiny, name):
-    assert same(fit(tiny, name, **QUICK), fit(disturbed(tiny), name, **QUICK))
+def weights(module):
+    return [value.numpy().copy() for value in module.state_dict().values()]
 
 
-@pytest.mark.parametrize("name", ["graphsage-mean", "shadow-gcn"])
-def test_validation_nodes_choose_among_weights_but_do_not_make_them(tiny, name):
-    rng = np.random.default_rng(0)
-    features = tiny.features.copy()
-    features[tiny.validation] = rng.standard_normal((tiny.validation.size, tiny.num_features))
-    first, other = (fit(data, name, **QUICK) for data in (tiny, replace(tiny, features=features)))
-    assert [epoch["loss"] for epoch in first.history] == [epoch["loss"] for epoch in other.history]
+def test_it_learns_and_says_what_it_did(tiny):
+    predictions = train(tiny)
+    assert predictions.take(tiny.test).accuracy > 0.6  # the largest class holds about half
+    assert predictions.probabilities.shape == (240, 3)
+    assert np.allclose(predictions.probabilities.sum(axis=1), 1.0, atol=1e-6)
+    assert np.array_equal(predictions.split, tiny.split)
+    assert (predictions.model, predictions.dataset) == ("graphsage", "dcsbm")
+    assert (predictions.settings["seed"], predictions.settings["hidden"]) == (0, 64)
 
 
-@pytest.mark.parametrize("name", sorted(MODELS))
-def test_a_seed_fixes_the_result_and_another_changes_it(tiny, name):
-    first, again, other = (train(tiny, name, seed=seed, **QUICK) for seed in (3, 3, 4))
+def test_test_nodes_cannot_change_the_trained_weights(tiny):
+    first, second = own_module(), own_module()
+    train(tiny, first, **QUICK)
+    train(disturbed(tiny), second, **QUICK)
+    assert all(np.array_equal(a, b) for a, b in zip(weights(first), weights(second), strict=True))
+    assert not np.array_equal(weights(first)[0], weights(own_module())[0])
+
+
+def test_a_seed_fixes_the_result_and_another_changes_it(tiny):
+    first, again, other = (train(tiny, seed=seed, **QUICK) for seed in (3, 3, 4))
     assert np.array_equal(first.probabilities, again.probabilities)
     assert not np.array_equal(first.probabilities, other.probabilities)
 
@@ -70,160 +73,98 @@ def test_training_leaves_the_callers_random_state_alone(tiny):
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
-    train(tiny, "mlp", **QUICK)
+    train(tiny, **QUICK)
     assert torch.equal(torch.rand(1), expected)
 
 
-@pytest.mark.parametrize("preset", ["paper", "released-code"])
-@pytest.mark.parametrize("name", sorted(MODELS))
-def test_every_model_learns_with_every_preset(tiny, name, preset):
-    predictions = train(tiny, name, preset, epochs=25)
-    # One of three classes, the largest of which holds about half. Ten seeds, with and without vector instructions, gave
-    # 0.667 at the least (standard deviation 0.064 at most), and 0.75 with seed 0.
-    assert predictions.accuracy > 0.6
-    assert predictions.probabilities.shape == (240, 3)
-    assert np.array_equal(predictions.split, tiny.split)
-    assert predictions.model == name
-    assert predictions.dataset == "dcsbm"
-
-
-class StoppedError(Exception):
-    pass
-
-
-@pytest.mark.parametrize(
-    ("name", "preset"), [("graphsage-mean", "paper"), ("shadow-gcn", "released-code"), ("gat", "paper")]
-)
-def test_a_run_that_was_killed_resumes_to_the_same_result(tiny, tmp_path, monkeypatch, name, preset):
-    whole = fit(tiny, name, preset, **QUICK)
-    path = tmp_path / "run.pt"
-    run_epoch = Trainer.run_epoch
-    with monkeypatch.context() as patch:
-
-        def dies(self, progress):
-            if self.epoch == 2:
-                raise StoppedError
-            run_epoch(self, progress)
-
-        patch.setattr(Trainer, "run_epoch", dies)
-        with contextlib.suppress(StoppedError):
-            fit(tiny, name, preset, checkpoint=path, **QUICK)
-    assert [file.name for file in tmp_path.iterdir()] == ["run.pt"]
-    resumed = fit(tiny, name, preset, checkpoint=path, **QUICK)
-    assert same(whole, resumed)
-    assert resumed.history == whole.history
-    assert same(whole, fit(tiny, name, preset, checkpoint=path, **QUICK))
-
-
-def test_a_checkpoint_of_another_run_is_refused(tiny, tmp_path):
-    path = tmp_path / "run.pt"
-    fit(tiny, "mlp", checkpoint=path, **QUICK)
-    for other in ({"seed": 1}, {"dropout": 0.1}):
-        with pytest.raises(InvalidInputError, match="of another run"):
-            fit(tiny, "mlp", checkpoint=path, **QUICK | other)
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(InvalidInputError, match="truncated"):
-        fit(tiny, "mlp", checkpoint=path, **QUICK)
-
-
 def test_the_best_weights_by_validation_accuracy_are_kept(tiny):
-    trained = fit(tiny, "graphsage-mean", epochs=12, hidden=8)
+    module = own_module()
+    predictions = train(tiny, module, epochs=30)
     seen = np.sort(np.concatenate([tiny.train, tiny.validation]))
-    view = NodeDataset(
-        tiny.graph.subgraph(seen),
-        tiny.features[seen],
-        tiny.labels[seen],
-        np.flatnonzero(np.isin(seen, tiny.train)),
-        [],
-        np.flatnonzero(np.isin(seen, tiny.validation)),
-    )
-    assert predict(trained, view).accuracy == pytest.approx(trained.validation_accuracy)
-    best = max(epoch["validation_accuracy"] for epoch in trained.history)
-    assert trained.validation_accuracy == best
-    assert trained.history[trained.best_epoch]["validation_accuracy"] == best
-
-
-def test_training_stops_when_validation_accuracy_no_longer_rises(tiny):
-    trained = fit(tiny, "mlp", epochs=200, patience=5)
-    assert len(trained.history) == trained.best_epoch + 6 < 200
+    graph = tiny.graph.subgraph(seen)
+    with evaluating(module):
+        logits = module(torch.from_numpy(tiny.features[seen]), csr_tensor(graph))
+    right = logits.argmax(dim=1).numpy() == tiny.labels[seen]
+    accuracy = right[np.isin(seen, tiny.validation)].mean()
+    assert accuracy == pytest.approx(predictions.settings["validation_accuracy"])
+    shorter = train(tiny, own_module(), epochs=predictions.settings["best_epoch"] + 1)
+    assert np.array_equal(shorter.probabilities, predictions.probabilities)
+    assert not module.training
 
 
 def test_without_validation_nodes_the_last_weights_are_kept(tiny):
-    data = replace(tiny, validation=[])
-    trained = fit(data, "mlp", epochs=5, patience=None)
-    assert trained.best_epoch == 4
-    assert np.isnan(trained.validation_accuracy)
-    assert np.isfinite(predict(trained, data).accuracy)
+    predictions = train(replace(tiny, validation=[]), **QUICK)
+    assert predictions.settings["best_epoch"] == 3
+    assert np.isnan(predictions.settings["validation_accuracy"])
 
 
-def test_a_users_module_is_trained_like_the_others(tiny):
-    from torch_geometric.nn import GraphSAGE
+def test_the_probabilities_are_those_of_the_module_on_the_edge_list(tiny):
+    module, data = own_module(), to_pyg(tiny)
+    predictions = train(tiny, module, **QUICK)
+    with evaluating(module):
+        hidden = torch.relu(module.first(data.x, data.edge_index))
+        expected = torch.softmax(module.second(hidden, data.edge_index), dim=1)
+    assert np.allclose(predictions.probabilities, expected.numpy(), atol=1e-5)
+    assert predictions.model == "Two"
 
+
+def test_edges_of_directed_graphs_are_read_from_the_source_that_a_row_names():
+    graph = Graph.from_edge_index([[0, 1], [1, 2]], num_nodes=3, directed=True)
+    assert csr_tensor(graph).to_dense().tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+    data = NodeDataset(graph, np.eye(3), [0, 1, 0], [0, 1], [], [2])
+    assert to_pyg(data).edge_index.tolist() == [[1, 2], [0, 1]]
+
+
+def test_a_module_of_pytorch_geometric_is_trained_and_named(tiny):
     torch.manual_seed(0)
-    module = GraphSAGE(tiny.num_features, 16, 2, tiny.num_classes)
-    predictions = train(tiny, module, "released-code", epochs=25, sampler="neighbours", batch_size=32)
-    assert predictions.accuracy > 0.6  # ten seeds gave 0.800 to 0.900
-    assert predictions.model == "GraphSAGE"
-
-
-def test_sampled_inference_is_an_option_and_is_recorded(tiny):
-    trained = fit(tiny, "graphsage-mean", fanouts=(2, 2), **QUICK)
-    exact, sampled = predict(trained, tiny), predict(trained, tiny, inference="sampled")
-    assert not np.array_equal(exact.probabilities, sampled.probabilities)
-    assert (exact.settings["inference"], sampled.settings["inference"]) == ("exact", "sampled")
+    predictions = train(tiny, GCN(12, 16, 2, 3), epochs=40)
+    assert predictions.model == "GCN"
+    assert predictions.take(tiny.test).accuracy > 0.6
 
 
 def test_predictions_of_a_training_run_survive_a_file(tiny, tmp_path):
-    predictions = train(tiny, "mlp", **QUICK)
+    predictions = train(tiny, **QUICK)
     back = type(predictions).load(predictions.save(tmp_path / "p.parquet"))
     assert np.array_equal(back.probabilities, predictions.probabilities)
     assert back.settings == predictions.settings
 
 
-def test_progress_counts_batches_up_to_the_total(tiny):
+def test_progress_counts_epochs_up_to_the_total(tiny):
     seen = []
-    train(tiny, "mlp", progress=lambda done, total: seen.append((done, total)), **QUICK)
-    total = seen[0][1]
-    assert seen == [(done, total) for done in range(1, total + 1)]
+    train(tiny, progress=lambda done, total: seen.append((done, total)), **QUICK)
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
-def test_what_cannot_be_told_progress_is_refused(tiny):
-    with pytest.raises(InvalidInputError, match=r"`progress` must be True, False or a function .*; got 'yes'"):
-        fit(tiny, "mlp", progress="yes", **QUICK)
+def test_sparse_features_give_the_predictions_of_dense_ones(tiny):
+    import scipy.sparse
+
+    sparse = replace(tiny, features=scipy.sparse.csr_array(tiny.features))
+    assert np.array_equal(train(sparse, **QUICK).probabilities, train(tiny, **QUICK).probabilities)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": "graphsage-men"}, "did you mean 'graphsage-mean'"),
-        ({"preset": "papers"}, "did you mean 'paper'"),
-        ({"learningrate": 1}, "did you mean 'learning_rate'"),
-        ({"dropout": 1.0}, "`dropout` must be at least 0 and below 1"),
-        ({"hidden": 0}, "`hidden` must be an integer of at least 1"),
-        ({"learning_rate": 0}, "`learning_rate` must be above 0"),
-        ({"sampler": "shadows"}, "did you mean 'shadow'"),
-        ({"fanouts": (5,)}, "`fanouts` must have one entry per layer, 2"),
-        ({"inference": "exactly"}, "did you mean 'exact'"),
+        ({"model": "graphsage"}, "`model` must be"),
+        ({"dropout": 1.0}, "`dropout` must be"),
+        ({"hidden": 0}, "`hidden` must be at least 1"),
+        ({"epochs": 0}, "`epochs` must be at least 1"),
+        ({"learning_rate": -1.0}, "`learning_rate` must be"),
         ({"seed": -1}, "`seed` must be at least 0"),
+        ({"threads": 0}, "`threads` must be at least 1; got 0"),
+        ({"progress": "yes"}, "`progress` must be True, False or a function"),
+        ({"dataset": "amazon-computers"}, "`dataset` must be"),
     ],
 )
 def test_bad_settings_are_refused_by_name(tiny, options, message):
     with pytest.raises(InvalidInputError, match=message):
-        fit(tiny, **options)
+        train(**{"dataset": tiny} | options)
 
 
 def test_a_dataset_without_features_or_training_nodes_is_refused(tiny):
     for change in ({"features": np.empty((240, 0))}, {"train": []}):
         with pytest.raises(InvalidInputError, match="`dataset` must have training nodes and at least one feature"):
-            fit(replace(tiny, **change))
-
-
-def test_presets_are_the_published_ones():
-    text, code = settings_for("paper", "shadow"), settings_for("released-code", "shadow")
-    assert (text.hidden, text.learning_rate, text.dropout) == (64, 0.1, 0.5)
-    assert (code.hidden, code.learning_rate, code.dropout, code.plateau_patience) == (256, 0.1, 0.2, 3)
-    assert settings_for("released-code").learning_rate == 0.01
-    assert settings_for("paper").fanouts == (25, 10)
+            train(replace(tiny, **change))
 
 
 def test_the_threads_torch_has_change_no_bit_and_are_left_as_they_were(tiny):
@@ -231,23 +172,18 @@ def test_the_threads_torch_has_change_no_bit_and_are_left_as_they_were(tiny):
     for threads in (1, 3):
         torch.set_num_threads(threads)
         try:
-            runs.append(fit(tiny, "graphsage-mean", threads=2, **QUICK))
+            runs.append(train(tiny, threads=2, **QUICK).probabilities)
             assert torch.get_num_threads() == threads
         finally:
             torch.set_num_threads(1)
-    assert same(*runs)
+    assert np.array_equal(*runs)
 
 
-def test_a_number_of_threads_below_one_is_refused(tiny):
-    with pytest.raises(InvalidInputError, match="`threads` must be at least 1; got 0"):
-        fit(tiny, "mlp", threads=0, **QUICK)
-
-
-def test_the_same_checkpoint_is_the_same_bytes(tmp_path):
-    import torch
-
-    from napsets.gnn.trainer import save_checkpoint
-
-    for name in "ab":
-        save_checkpoint(tmp_path / f"{name}.pt", {"fingerprint": "x", "weights": torch.arange(3)})
-    assert (tmp_path / "a.pt").read_bytes() == (tmp_path / "b.pt").read_bytes()
+def test_evaluation_restores_the_mode_of_every_part():
+    module = own_module()
+    module.train()
+    module.first.eval()
+    with evaluating(module):
+        assert not module.training
+    assert module.training
+    assert not module.first.training

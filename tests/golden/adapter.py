@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from napsets.advice.inspection import inspect_node
-from napsets.advice.recommendation import recommend
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals, interval_methods
-from napsets.methods import load as load_calibrated
-from napsets.methods import save as save_calibrated
 
-__all__ = ["choice_of", "compare", "compare_intervals", "inspect_node", "interval_methods", "load_calibrated"]
-__all__ += ["CURVE_ALPHAS", "explorer_arrays", "recommend", "report_rows", "run_command", "save_calibrated"]
+__all__ = ["choice_of", "compare", "compare_intervals", "inspect_node", "interval_methods"]
+__all__ += ["CURVE_ALPHAS", "explorer_shown", "report_rows", "run_command"]
 
 
 def choice_of(predictor: Any) -> Any:
@@ -33,11 +28,8 @@ def run_command(*arguments: object) -> tuple[int, str, str]:
 
 
 #: What a report shows of both tasks, of sets alone and of intervals alone, as rows of plain values.
-_ROWS = ("alpha", "hops", "methods", "curve", "by_degree", "front", "balls", "links", "left_out", "record")
-_SETS_ROWS = ("class_names", "by_size", "by_class")
-_INTERVALS_ROWS = ("band", "widths", "skewed", "by_width", "by_prediction", "shared")
-#: Text that the explorer shows: prose.
-_PROSE = ("sentences", "reasons", "threshold_text")
+_ROWS = ("methods", "curve", "front", "balls", "left_out", "band")
+_DETAILS = ("by_degree", "by_size", "by_class", "by_width", "by_prediction", "shared")
 
 
 def report_data(comparison: Any, **options: Any) -> Any:
@@ -49,10 +41,17 @@ def report_data(comparison: Any, **options: Any) -> Any:
 
 def report_rows(data: Any) -> dict[str, Any]:
     """Return the rows of a report by name."""
-    own = _SETS_ROWS if hasattr(data, "by_class") else _INTERVALS_ROWS
-    return {name: getattr(data, name) for name in (*_ROWS, *own)}
+    parts = data.parts
+    own = {name: parts.details[name] for name in _DETAILS if name in parts.details}
+    own |= {"class_names": parts.class_names} if parts.class_names else {"skewed": parts.skewed, "widths": parts.up_to}
+    shared = {"alpha": data.comparison.alpha, "hops": data.comparison.hops}
+    return shared | {name: getattr(data, name) for name in _ROWS} | own
 
 
-def explorer_arrays(data: Any) -> dict[str, np.ndarray]:
-    """Return the arrays of a report's explorer by name; names of nodes are arrays of text."""
-    return {name: np.asarray(value) for name, value in vars(data.explorer).items() if name not in _PROSE}
+def explorer_shown(data: Any) -> list[str]:
+    """Return a line per explored node and method: prediction, threshold and the bars of scores; no prose."""
+    return [
+        repr((name, of_method["outcome"], of_method["covers"], of_method["threshold"], of_method["bars"]))
+        for name, of_node in zip(data.explorer.names, data.explorer.shown, strict=True)
+        for of_method in of_node
+    ]

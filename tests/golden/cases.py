@@ -7,7 +7,6 @@ first edition, and `tests/test_golden.py` compares every bit with them.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 import napsets as ns
 
 FOLDER = Path(__file__).parent
-NODES, CLASSES, SPLITS = 600, 5, 4
+NODES, CLASSES = 600, 5
 
 
 class World:
@@ -38,7 +37,6 @@ class World:
         self.probabilities = shares / total[:, None]
         self.calibration = np.sort(rng.permutation(NODES)[:300])
         self.nodes = np.setdiff1d(np.arange(NODES), self.calibration)
-        self.splits = rng.random((SPLITS, self.calibration.size)) < 0.6
 
     @property
     def known(self) -> np.ndarray:
@@ -93,21 +91,13 @@ def of_sets(world: World) -> dict[str, np.ndarray]:
     return answers | {f"naps/string ids/{key}": value for key, value in kept(sets).items()}
 
 
-def of_thresholds(world: World) -> dict[str, np.ndarray]:
-    """Thresholds asked for directly: several decays, alphas and splits in one search."""
+def of_scores(world: World) -> dict[str, np.ndarray]:
+    """Random numbers, scores, and quantiles of given weights."""
     u = ns.node_uniforms(np.arange(NODES), 0)
     matrix = ns.aps_scores(world.probabilities, u)
     scores = matrix[world.calibration, world.labels[world.calibration]]
-    weights = [[1.0, 1.0, 1.0], [1.0, 0.5, 0.25], [0.0, 1.0, 0.0]]
-    tau = ns.hop_thresholds(world.graph, scores, world.calibration, world.nodes, weights, [0.05, 0.3])
-    index = ns.CalibrationIndex(world.graph, scores, world.calibration)
-    parts = [world.nodes[s::SPLITS] for s in range(SPLITS)]
-    split = ns.split_thresholds(index, world.splits, parts, weights, [0.1, 0.25])
-    answers = {"u": u, "scores": matrix, "several": tau}
-    for s, part in enumerate(split):
-        answers |= {f"splits/{s}/thresholds": part.values, f"splits/{s}/counts": part.hop_counts.astype(np.int32)}
     exact = [ns.weighted_quantile(scores[:50], np.arange(50) % 4 / 3, alpha) for alpha in (0.05, 0.2, 0.5)]
-    return answers | {"quantile": np.array(exact)}
+    return {"u": u, "scores": matrix, "quantile": np.array(exact)}
 
 
 #: What the first edition called the methods of the comparison.
@@ -120,8 +110,7 @@ def first_named(row: dict) -> dict:
 
 
 def of_metrics(world: World) -> dict[str, np.ndarray]:
-    """What is made of sets: metrics, partitions, the comparison, the advice."""
-    from napsets.advice.recommendation import recommend
+    """What is made of sets: metrics, partitions, the comparison."""
     from napsets.evaluation.comparison import compare
 
     parts = ns.neighbourhood_partition(world.graph, world.nodes, min_size=5, seed=3)
@@ -135,13 +124,10 @@ def of_metrics(world: World) -> dict[str, np.ndarray]:
         seed=1,
         methods=tuple(FIRST_NAMES),
     )
-    advice = asdict(recommend(world.graph, world.known, sample=100))
-    assert advice.pop("evidence") is None  # which the first edition did not ask for
     answers = {
         "partition": np.concatenate(parts),
         "partition sizes": np.array([part.size for part in parts]),
         "comparison": np.array(json.dumps([first_named(row) for row in compared.rows()], sort_keys=True)),
-        "advice": np.array(json.dumps(advice, sort_keys=True)),
         "homophily": np.array([ns.node_homophily(world.graph, world.labels), ns.expected_homophily(world.labels)]),
     }
     for result in compared:
@@ -154,18 +140,12 @@ def of_metrics(world: World) -> dict[str, np.ndarray]:
 def answers() -> dict[str, np.ndarray]:
     """All of it."""
     world = World()
-    return {**of_sets(world), **of_thresholds(world), **of_metrics(world)}
+    return {**of_sets(world), **of_scores(world), **of_metrics(world)}
 
 
 def write() -> None:
-    """Write the answers, and two calibrated predictors as files."""
+    """Write the answers."""
     np.savez_compressed(FOLDER / "answers.npz", **answers())
-    world = World()
-    inputs = (world.probabilities, world.known, world.calibration)
-    ns.NAPS(hops=3, decay=lambda k: 1.0 / k, score=ns.RAPS(), fallback="global").calibrate(world.graph, *inputs).save(
-        FOLDER / "naps.npz"
-    )
-    ns.SplitConformal(score=ns.SAPS(), allow_empty=False).calibrate(*inputs).save(FOLDER / "split.npz")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,6 @@ ALLOWED: tuple[Allowed, ...] = (
     Allowed("*metadata.napsets.napsets", "the version", "gone"),
     Allowed("*about.napsets", "the version", "gone"),
     Allowed("*settings.napsets", "the version", "gone"),
-    Allowed("report*: *record.napsets", "the version", "gone"),
     Allowed("*candidates.*.name", "what a candidate is called is prose"),
     Allowed("*choices.*.name", "what was chosen is prose"),
     Allowed("*choices.*.reason", "why it was chosen is prose"),
@@ -58,8 +57,6 @@ ALLOWED: tuple[Allowed, ...] = (
     Allowed("*verdict.looked_at", "what was checked, in words"),
     Allowed("inspect/*: json.reason", "why a threshold is what it is, in words"),
     Allowed("inspect/*: json.rule", "the interval in words"),
-    Allowed("inspect/*: json.evidence.sentence", "what evidence tells, in words"),
-    Allowed("recommend/*: json.*reasons", "why, in sentences"),
     Allowed("methods/*: json.*.description", "what a method is for, in words"),
 )
 
@@ -75,7 +72,7 @@ def describe_digits() -> str:
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
 
-def write_arrays(path: Path, answers: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+def write_arrays(path: Path, answers: Mapping[str, Mapping[str, np.ndarray]], digits: str | None = None) -> None:
     """Write the arrays of many cases to one file: all of one type in one array, which is small."""
     index, parts = [], {}
     for case, arrays in answers.items():
@@ -83,7 +80,7 @@ def write_arrays(path: Path, answers: Mapping[str, Mapping[str, np.ndarray]]) ->
             index.append([case, key, array.dtype.str, list(array.shape)])
             parts.setdefault(array.dtype.str, []).append(np.ascontiguousarray(array).ravel())
     together = {kind.lstrip("<|"): np.concatenate(arrays) for kind, arrays in parts.items()}
-    about = {"digits": describe_digits(), "index": index}
+    about = {"digits": digits or describe_digits(), "index": index}
     np.savez_compressed(path, about=np.array(json.dumps(about)), **together)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -64,15 +66,12 @@ def _write_world(folder: Path, around: World, *, ids: Any = None, suffix: str = 
 
 
 def _write_dialects(folder: Path, around: World) -> None:
-    """Write the plain world as other people might: class numbers, logits, npz, other names and separators."""
+    """Write the plain world as other people might: class numbers, logits, other names and separators."""
     ids, known = 3 * np.arange(around.size) + 100, around.calibration
     _write(folder / "y-indices.csv", {"node": ids[known], "label": around.labels[known]})
     _write(folder / "truth-indices.csv", {"node": ids[around.rest], "label": around.labels[around.rest]})
     logits = {name: np.round(4 * around.probabilities[:, y], 2) for y, name in enumerate(CLASSES)}
     _write(folder / "logits.parquet", {"node": ids} | logits)
-    np.savez(folder / "p.npz", probabilities=around.probabilities)
-    np.savez(folder / "edges.npz", edge_index=around.ends)
-    np.savez(folder / "y.npz", node=known, label=around.labels[known])
     names = np.array(CLASSES)[around.labels]
     odd = {
         "odd-edges": {"from": ids[around.ends[0]], "to": ids[around.ends[1]]},
@@ -84,8 +83,6 @@ def _write_dialects(folder: Path, around: World) -> None:
     _write(folder / "y-more.csv", {"node": [*ids[known], 9, 10], "label": [*names[known], "oak", "yew"]})
     _write(folder / "y-strange.csv", {"node": ids[known], "label": ["pine", *names[known][1:]]})
     _write(folder / "y-columns.csv", {"id": ids[known], "label": names[known]})
-    rows = [{"node": int(node), "label": name} for node, name in zip(ids[known], names[known], strict=True)]
-    (folder / "y.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 def _write(path: Path, columns: dict[str, Any], separator: str = ",") -> None:
@@ -109,16 +106,7 @@ def contents(path: Path) -> Any:
             "metadata": metadata,
             "columns": {name: table[name].to_pylist() for name in table.column_names},
         }
-    if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        about = json.loads(str(arrays.pop("about"))) if "about" in arrays else None
-        return {
-            "about": about,
-            "arrays": {name: [array.dtype.kind, list(array.shape), array.tolist()] for name, array in arrays.items()},
-        }
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".html":
-        _, _, rest = text.partition('<script type="application/json" id="data-record">')
-        return {"record": json.loads(rest.partition("</script>")[0])}
+        return {"commands": [unescape(command) for command in re.findall(r"<pre[^>]*><code>(.*?)</code>", text)]}
     return text

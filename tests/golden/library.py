@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,19 +12,15 @@ import numpy as np
 import napsets as ns
 from golden import adapter
 from golden.inputs import CLASSES, COLUMNS, World, world
+from napsets.methods.table import suitable
 
-SAVED = Path(__file__).parent / "saved"
 ALPHAS = (0.05, 0.2, 0.4)
-
-#: Methods whose answers are no goldens, and why.
-LEFT_OUT = {"cf-gnn": "it trains a network: its last digits, and with them its sets, depend on the processor"}
 
 #: Why another processor may give other last digits, by what a case is made of. There the case is compared with a
 #: relative tolerance of 1e-7; on a processor with the digits of the one that wrote the goldens, bit for bit.
 _DIGITS = "logarithms and exponentials of evidence"
 _SUMS = "sums of products (BLAS)"
 _CURVES = "exponentials"
-_TIES = "weights of tied scores, which are added up in the order that an unstable sort leaves them in"
 
 
 @dataclass(frozen=True)
@@ -74,7 +69,6 @@ class Case:
         words = f"{self.name} {self.method} {self.settings}".lower()
         reasons = {"informed": _DIGITS, "auto": _DIGITS, "snaps": _SUMS, "similarity": _SUMS, "gaussian": _CURVES}
         reasons |= {"geometric path": _CURVES, "sharpened": _CURVES}
-        reasons |= dict.fromkeys(("rlcp", "randomised", "balls", "pagerank"), _TIES)
         return next((reason for word, reason in reasons.items() if word in words), "")
 
 
@@ -97,7 +91,7 @@ def calibrate(case: Case) -> Any:
 
 def make(method: str, settings: dict[str, Any]) -> Any:
     """Return a method of the table."""
-    return ns.make_method(method, **settings)
+    return ns.make_method(method, **suitable(method, settings))
 
 
 def predicted(predictor: Any, around: World, alphas: tuple[float, ...]) -> dict[str, np.ndarray]:
@@ -139,9 +133,8 @@ def chosen(predictor: Any) -> dict[str, Any] | None:
 # -- labels ------------------------------------------------------------------------------------------------------------
 
 TABLE = (
-    *("split", "thr", "naps", "naps-h", "naps-g", "naps-exact", "naps-lengths", "daps", "daps-thr", "daps-tuned"),
-    *("snaps", "rlcp", "pagerank", "pagerank-exact", "node-ex", "edge-ex", "by-class", "clustered", "by-degree"),
-    *("by-community", "informed", "auto", "auto-small"),
+    *("split", "thr", "naps", "naps-h", "naps-g", "naps-exact", "naps-lengths", "daps", "snaps"),
+    *("by-class", "clustered", "by-degree", "by-community", "informed", "auto", "auto-small"),
 )
 GROUPS: dict[str, Any] = {
     "class": "class",
@@ -151,7 +144,7 @@ GROUPS: dict[str, Any] = {
     "own numbers": Of("numbers"),
     "own names": Of("names"),
 }
-GROUPED = ("split", "naps", "naps-exact", "naps-lengths", "daps", "rlcp", "informed", "auto")
+GROUPED = ("split", "naps", "naps-exact", "naps-lengths", "daps", "informed", "auto")
 HOPS = ("naps", "naps-h", "naps-g", "naps-exact", "naps-lengths")
 
 
@@ -162,11 +155,8 @@ def of_labels() -> Iterator[Case]:
         yield Case(f"sets/{name}", "plain", name)
         yield Case(f"sets/{name}/no empty", "plain", name, {"allow_empty": False}, (0.6,))
         yield Case(f"sets/{name}/lengths", "lengths", name, features.get(name, {}), (0.2,))
-        if name not in ("rlcp",):  # balls need an undirected graph
-            yield Case(f"sets/{name}/directed", "directed", name, {"seed": 3}, (0.2,))
-    for name, by in product(
-        ("split", "naps", "naps-exact", "naps-lengths", "daps", "rlcp", "informed", "auto"), GROUPS
-    ):
+        yield Case(f"sets/{name}/directed", "directed", name, {"seed": 3}, (0.2,))
+    for name, by in product(GROUPED, GROUPS):
         yield Case(f"sets/{name}/by {by}", "plain", name, {"by": GROUPS[by]}, (0.2, 0.4))
     for name, direction in product(HOPS, ("out", "in", "both")):
         settings: dict[str, Any] = {"direction": direction}
@@ -178,13 +168,12 @@ def of_labels() -> Iterator[Case]:
         ("split", "naps", "naps-exact", "daps", "informed", "by-class"), ("raps", "saps", "thr")
     ):
         yield Case(f"sets/{name}/{score}", "plain", name, {"score": score}, (0.2, 0.4))
-    for name in ("naps", "naps-h", "naps-lengths", "pagerank"):
+    for name in ("naps", "naps-h", "naps-lengths"):
         yield Case(f"sets/{name}/global", "plain", name, {"fallback": "global", "hops": 1, "radius": 1.0}, (0.02, 0.2))
-    for name in ("split", "naps", "naps-h", "naps-lengths", "daps", "rlcp", "edge-ex", "pagerank", "by-class"):
+    for name in ("split", "naps", "naps-h", "naps-lengths", "daps", "by-class"):
         yield Case(f"sets/{name}/exact", "plain", name, {"level": "exact"}, (0.02, 0.2, 0.4))
-    for name in ("naps-exact", "pagerank-exact"):
-        yield Case(f"sets/{name}/nominal", "plain", name, {"level": "nominal"}, (0.2,))
-    for hops in (0, 1, 3, 80):
+    yield Case("sets/naps-exact/nominal", "plain", "naps-exact", {"level": "nominal"}, (0.2,))
+    for hops in (0, 1, 3):
         yield Case(f"sets/naps/{hops} hops", "plain", "naps", {"hops": hops, "pool": 2.0}, (0.2,))
         yield Case(f"sets/naps-exact/{hops} hops", "plain", "naps-exact", {"hops": hops, "alike": 7.0}, (0.2,))
     for decay in ("uniform", "hyperbolic", "geometric", "linear", "gaussian"):
@@ -194,7 +183,7 @@ def of_labels() -> Iterator[Case]:
     yield Case("sets/snaps/features", "plain", "snaps", {"features": Of("features")}, (0.2, 0.4))
     for name in ("split", "naps", "daps", "informed"):
         yield Case(f"sets/{name}/single precision", "plain", name, {}, (0.2,), probabilities="single")
-    for name in ("split", "naps", "naps-exact", "rlcp", "informed"):
+    for name in ("split", "naps", "naps-exact", "informed"):
         yield Case(f"sets/{name}/names", "plain", name, {"seed": 2**40 + 3}, (0.2,), named=True)
 
 
@@ -204,15 +193,10 @@ def of_predictors() -> Iterator[Case]:
     yield Case("classes/NAPS exact", "directed", "NAPS", {"exact": True, "pool": 4.0, "direction": "both"})
     yield Case("classes/SplitConformal", "plain", "SplitConformal", {"score": ns.RAPS(0.05, 1), "by": "clusters"})
     yield Case("classes/SplitConformal informed", "plain", "SplitConformal", {"score": ns.Informed()})
-    yield Case("classes/RandomisedNAPS", "plain", "RandomisedNAPS", {"min_size": 20, "seed": 4})
     yield Case("classes/Method by label", "plain", "Method", {"score": ns.ByLabel(ns.APS(), 0.5), "level": ns.Exact()})
     sharp = ns.Sharpened(ns.APS(), 1.6)
     yield Case("classes/Method sharpened", "plain", "Method", {"score": sharp, "localiser": ns.Hops(2, pool=3.0)})
-    walks = ns.PageRank(0.3, 15.0, 5.0)
-    yield Case("classes/Method pagerank", "directed", "Method", {"localiser": walks, "level": ns.Exact(0.4)})
     yield Case("classes/Method diffused", "plain", "Method", {"score": ns.Diffused(ns.THR(), 0.3), "groups": "degree"})
-    yield Case("classes/Method balls", "plain", "Method", {"localiser": ns.Balls(30, 2), "groups": Of("names")})
-    yield Case("classes/Method degrees", "directed", "Method", {"localiser": ns.InverseDegree(), "groups": "community"})
     yield Case("classes/Method similarity", "plain", "Method", {"score": ns.Similarity(ns.APS()), "groups": "class"})
     for about in (
         "few labels",
@@ -235,8 +219,8 @@ def of_predictors() -> Iterator[Case]:
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
 NUMBERS = (
-    *("split", "naps", "naps-h", "naps-g", "naps-exact", "naps-lengths", "rlcp", "pagerank", "pagerank-exact"),
-    *("node-ex", "edge-ex", "by-degree", "by-community", "informed", "auto", "auto-small"),
+    *("split", "naps", "naps-h", "naps-g", "naps-exact", "naps-lengths"),
+    *("by-degree", "by-community", "informed", "auto", "auto-small"),
 )
 NODE_GROUPS = ("degree", "community", "own numbers", "own names")
 
@@ -254,9 +238,9 @@ def of_numbers() -> Iterator[Case]:
     for score, direction in product(("absolute", "normalised"), ("in", "both")):
         settings = {"direction": direction, "pool": 5.0}
         yield Case(f"intervals/naps/{score}, {direction}", "directed", "naps", settings, (0.2,), score)
-    for name in ("informed", "pagerank", "by-degree", "auto"):
+    for name in ("informed", "by-degree", "auto"):
         yield Case(f"intervals/{name}/directed", "directed", name, {}, (0.2,), "normalised")
-    for name, level in (("split", "exact"), ("naps", "exact"), ("rlcp", "exact"), ("naps-exact", "nominal")):
+    for name, level in (("split", "exact"), ("naps", "exact"), ("naps-exact", "nominal")):
         yield Case(f"intervals/{name}/{level}", "plain", name, {"level": level}, (0.02, 0.2), "absolute")
     settings = {"fallback": "global", "hops": 1}
     yield Case("intervals/naps/global", "plain", "naps", settings, (0.02, 0.2), "cqr")
@@ -264,7 +248,6 @@ def of_numbers() -> Iterator[Case]:
     yield Case("intervals/naps-exact/names", "plain", "naps-exact", {"seed": 5}, (0.2,), "cqr", named=True)
     yield Case("intervals/NAPS", "lengths", "NAPS", {"exact": True, "by": "degree"}, (0.2,), "normalised")
     yield Case("intervals/SplitConformal", "plain", "SplitConformal", {"by": Of("numbers")}, (0.2,), "absolute")
-    yield Case("intervals/RandomisedNAPS", "plain", "RandomisedNAPS", {"min_size": 25}, (0.2, 0.4), "cqr")
     gaussian = ns.PathLengths(3.0, "gaussian", pool=2.0)
     yield Case("intervals/Method gaussian", "lengths", "Method", {"localiser": gaussian}, (0.2,), "cqr")
 
@@ -275,7 +258,7 @@ CASES: tuple[Case, ...] = (*of_labels(), *of_predictors(), *of_numbers())
 
 _LENGTHS = ns.PathLengths(2.5, "hyperbolic", pool=3.0, direction="in")
 
-#: What is saved: the cases of the files in `saved/`, whose predictions are goldens too.
+#: What is saved and read again: predictions before and after are goldens.
 FILES: tuple[Case, ...] = (
     Case("saved/naps", "saved", "NAPS", {"hops": 3, "decay": "hyperbolic", "fallback": "global"}),
     Case("saved/naps-exact-by-class", "saved", "NAPS", {"exact": True, "pool": 5.0, "by": "class"}, named=True),
@@ -285,8 +268,6 @@ FILES: tuple[Case, ...] = (
     Case("saved/split-clusters", "saved", "SplitConformal", {"score": ns.SAPS(0.2), "by": "clusters"}, named=True),
     Case("saved/split-diffused", "saved", "SplitConformal", {"score": ns.Diffused(ns.APS(), 0.4)}),
     Case("saved/split-absolute-by-names", "saved", "SplitConformal", {"by": Of("names")}, score="absolute"),
-    Case("saved/randomised", "saved", "RandomisedNAPS", {"min_size": 20, "allow_empty": False}, named=True),
-    Case("saved/randomised-normalised", "saved", "RandomisedNAPS", {"min_size": 25}, score="normalised"),
     Case("saved/auto", "saved", "Auto", {"alpha": 0.2, "by": "degree"}, named=True),
     Case("saved/auto-small", "saved", "Auto", {"prefer": "small", "max_hops": 2}),
     Case("saved/auto-cqr", "saved", "Auto", {}, score="cqr", named=True),
@@ -294,32 +275,9 @@ FILES: tuple[Case, ...] = (
     Case(
         "saved/method-lengths-by-numbers", "saved lengths", "Method", {"localiser": _LENGTHS, "groups": Of("numbers")}
     ),
-    Case("saved/method-pagerank", "saved", "Method", {"localiser": ns.PageRank(), "level": ns.Exact()}),
-    Case("saved/method-degrees", "saved lengths", "Method", {"localiser": ns.InverseDegree(), "score": "raps"}),
     Case("saved/method-by-label", "saved", "Method", {"score": ns.ByLabel(ns.THR(), 0.25), "level": ns.Exact()}),
     Case("saved/method-similarity", "saved", "Method", {"score": ns.Similarity(ns.APS(), None)}),
     Case(
         "saved/method-lengths-cqr", "saved lengths", "Method", {"localiser": _LENGTHS, "groups": "degree"}, score="cqr"
     ),
 )
-
-
-def path_of(case: Case) -> Path:
-    """Return where the file of a saved method lies."""
-    return SAVED / f"{case.name.removeprefix('saved/')}.npz"
-
-
-def save(case: Case) -> None:
-    """Write the file of a case."""
-    predictor = calibrate(case)
-    if case.method == "Method":
-        adapter.save_calibrated(predictor, path_of(case))
-    else:
-        predictor.save(path_of(case))
-
-
-def load(case: Case) -> Any:
-    """Read the file of a case."""
-    reader: Callable[[Any], Any]
-    reader = adapter.load_calibrated if case.method == "Method" else getattr(ns, case.method).load
-    return reader(path_of(case))

@@ -80,12 +80,12 @@ def answer(report: Report) -> dict[str, Any]:
         "verdict": compared.verdict().row(),
         "partition": digest(np.concatenate([np.empty(0, np.int64), *compared.partition])),
         **{name: rows[name] if name in WHOLE else by_column(rows[name]) for name in rows},
-        "explorer": {name: digest(array) for name, array in adapter.explorer_arrays(data).items()},
+        "explorer": digest(np.array(adapter.explorer_shown(data))),
     }
 
 
 #: Rows of a report that are kept as they are; of others a hash per column is.
-WHOLE = ("alpha", "hops", "front", "left_out", "record", "class_names", "skewed", "shared")
+WHOLE = ("alpha", "hops", "front", "left_out", "class_names", "skewed", "shared")
 
 
 def by_column(rows: list[dict[str, Any]]) -> dict[str, str]:
@@ -111,26 +111,16 @@ def digest(array: np.ndarray) -> str:
     return f"{array.dtype.kind}{list(array.shape)} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def advice() -> dict[str, Any]:
-    """Return what is recommended for graphs and labels, without and with directions."""
-    answers = {}
-    for name, direction in (("plain", "out"), ("directed", "out"), ("directed", "in"), ("directed lengths", "both")):
-        around = world(name)
-        recommendation = adapter.recommend(around.graph, around.known, sample=60, direction=direction, alpha=0.2)
-        answers[f"advice/{name}, {direction}"] = asdict(recommendation) | {"reasons": None}
-    return answers
-
-
 def metrics() -> dict[str, Any]:
     """Return what the metrics say of sets and of intervals, and their tables."""
     around = world("report")
     graph, nodes = around.graph, around.rest
     parts = ns.neighbourhood_partition(graph, nodes, seed=2)
-    naps = ns.NAPS(pool=5.0)
-    naps.calibrate(graph, around.probabilities, around.known, around.calibration, ids=around.ids, class_names=CLASSES)
+    inputs = (graph, around.probabilities, around.known, around.calibration)
+    naps = ns.NAPS(pool=5.0).calibrate(*inputs, ids=around.ids, class_names=CLASSES)
     sets = naps.predict(nodes, 0.2)
     split = ns.SplitConformal(score="cqr")
-    split.calibrate(around.outputs("cqr"), around.known_targets, around.calibration, ids=around.ids)
+    split = split.calibrate(around.outputs("cqr"), around.known_targets, around.calibration, ids=around.ids)
     intervals = split.predict(nodes, 0.2)
     groups = {
         "class": ns.groups_by_class(around.labels),

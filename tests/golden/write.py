@@ -2,7 +2,8 @@
 
 The committed files hold the answers of the version before sets and intervals were put on one road; they are written
 again only where an answer is meant to change, which then is a line of the changelog. Names of parts (``library``,
-``commands``, …) as arguments write these alone.
+``commands``, …) as arguments write these alone. ``prune`` removes the answers of cases that are gone and computes
+nothing: every other answer keeps its bits.
 """
 
 from __future__ import annotations
@@ -21,14 +22,7 @@ from golden import commands, compare, library, reports  # noqa: E402
 
 
 def write_library() -> None:
-    """Write what methods answer, what automatic ones choose, and saved methods with what they answer.
-
-    Saved methods that are there stay as earlier versions wrote them, for they must load.
-    """
-    library.SAVED.mkdir(exist_ok=True)
-    for case in library.FILES:
-        if not library.path_of(case).exists():
-            library.save(case)
+    """Write what methods answer, and what automatic ones choose."""
     calibrated = {case.name: library.calibrate(case) for case in (*library.CASES, *library.FILES)}
     choices = {name: library.chosen(predictor) for name, predictor in calibrated.items()}
     compare.write_json(FOLDER / "choices.json", {name: choice for name, choice in choices.items() if choice})
@@ -57,7 +51,18 @@ def write_commands() -> None:
 def write_reports() -> None:
     """Write what comparisons and reports say."""
     answers = {name: reports.answer(report) for name, report in reports.REPORTS.items()}
-    compare.write_json(FOLDER / "reports.json", answers | reports.advice() | reports.metrics())
+    compare.write_json(FOLDER / "reports.json", answers | reports.metrics())
+
+
+def prune() -> None:
+    """Remove the answers of cases that are gone; the others keep their bits, and the mark of their processor."""
+    cases = {case.name for case in (*library.CASES, *library.FILES)}
+    digits, arrays = compare.read_arrays(FOLDER / "library.npz")
+    kept = {name: answer for name, answer in arrays.items() if name in cases}
+    compare.write_arrays(FOLDER / "library.npz", kept, digits)
+    for file, names in (("choices.json", cases), ("commands.json", set(commands.COMMANDS))):
+        answers = compare.read_json(FOLDER / file)
+        compare.write_json(FOLDER / file, {name: answer for name, answer in answers.items() if name in names})
 
 
 PARTS: dict[str, Callable[[], None]] = {
@@ -69,4 +74,4 @@ PARTS: dict[str, Callable[[], None]] = {
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     for part in sys.argv[1:] or PARTS:
-        PARTS[part]()
+        {**PARTS, "prune": prune}[part]()

@@ -6,17 +6,18 @@ import json
 import os
 import subprocess
 import sys
-from inspect import unwrap
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels import search, threads
-from napsets.kernels._jit import is_kept, jit
+from napsets.kernels import threads
 from napsets.kernels.layout import lined_zeros, read_only
-from napsets.kernels.threads import Kernels
+from napsets.kernels.search import _fastest
+from napsets.kernels.threads import worth_compiling
 from oracles import same_bits
+from searches import hop_thresholds, make_layout, search_splits, search_thresholds
 
 PREDICT = """
 import json, logging
@@ -34,7 +35,7 @@ def predict(nodes, frozen=False):
     for array in (edges, p, labels, known, asked):
         array.flags.writeable = not frozen
     predictor = ns.NAPS().calibrate(ns.Graph.from_edge_index(edges, nodes), p, labels, known)
-    for array in vars(predictor.calibrated_.scored.reference.index).values():
+    for array in vars(predictor.scored.reference.index).values():
         if isinstance(array, np.ndarray):
             array.flags.writeable = not frozen
     return predictor.predict(asked, 0.5).thresholds.tolist()
@@ -53,7 +54,7 @@ def in_new_process(code, cache):
     return json.loads(done.stdout)
 
 
-BY_KERNELS = "from napsets.kernels import search; search._KERNELS.pay = lambda *_: True\n"
+BY_KERNELS = "from napsets.kernels import search; search.worth_compiling = lambda size: True\n"
 
 
 @pytest.fixture(scope="module")
@@ -68,40 +69,33 @@ def test_kernels_that_are_compiled_are_few_and_told_once_and_kept_ones_are_used_
     assert (names, records) == ([], [])  # the work is less than compiling
     assert forced == answer
     assert 0 < len(compiled) <= 23
-    assert "_sparse" in compiled
+    assert "_dense" in compiled
     (record,) = told
     assert record.startswith("compiling kernels, once on this machine")
-    code = "from napsets.kernels.search import _KERNELS; print(json.dumps([_KERNELS.pay(1e8), *compiled(1500), heard]))"
-    assert in_new_process(code, cache) == [True, answer, [], []]
     assert in_new_process(BY_KERNELS + "print(json.dumps([*compiled(1500), heard]))", cache) == [answer, [], []]
 
 
-def test_numpy_does_the_work_of_kernels_until_it_has_taken_as_long_as_compiling():
-    kernels = Kernels(1.0, "walk.no_such_kernel")
-    kernels._kept = False
-    assert [kernels.pay(work) for work in (1e6, 4e8, 1e6, 5e8, 4e8, 1e6, 4e8)] == [*[False] * 4, True, False, True]
+def test_numpy_does_small_work_whatever_was_done_before(kept):
+    cache, (answer, _, _), _ = kept
+    code = "print(json.dumps([*compiled(1500), heard, compiled(1500)[1], compiled(1500)[1]]))"
+    assert in_new_process(code, cache) == [answer, [], [], [], []]
+    assert [worth_compiling(size) for size in (0, 1 << 19, (1 << 19) + 1, 1e12)] == [False, False, True, True]
 
 
-def test_kernels_that_are_kept_do_all_work_that_is_no_trifle(monkeypatch):
-    monkeypatch.setattr(threads, "_is_there", unwrap(threads._is_there))  # tests/conftest.py wraps it
-    for kept in (False, True):
-        monkeypatch.setattr("napsets.kernels._jit.is_kept", lambda kernel, kept=kept: kept)
-        assert [Kernels(5.0, "walk.walk").pay(work) for work in (1e6, 1e8)] == [False, kept]
-
-
-def test_a_kernel_is_kept_once_it_was_compiled(tmp_path, monkeypatch):
-    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))  # where no earlier run has kept it
-    double = jit(lambda x: x + x)
-    assert not is_kept(double)
-    assert double(2) == 4
-    assert is_kept(double)
+@pytest.mark.parametrize(("edges", "nodes", "hops", "plain"), [
+    (10**5, 1, 2, True), (10**5, 10_000, 2, True), (10**5, 60_000, 2, False), (10**5, 10_000, 30, False),
+    (10**6, 1, 1, False),
+])  # fmt: skip
+def test_the_plain_search_is_for_small_graphs_and_few_passes(edges, nodes, hops, plain):
+    layout = SimpleNamespace(adjacency=SimpleNamespace(num_edges=edges, num_nodes=50_000), size=100)
+    assert (_fastest(layout, nodes, hops, 1) == "few") == plain
 
 
 def test_arrays_that_cannot_be_written_to_need_no_kernels_of_their_own(kept):
     code = """
 from napsets.kernels import _jit
-from napsets.kernels.threads import Kernels
-Kernels.pay = lambda *_: True
+from napsets.kernels import threads
+threads.SMALL = -1
 
 def used():
     return {kernel.__name__: len(kernel.signatures) for kernel in _jit._kept if kernel.signatures}
@@ -113,7 +107,7 @@ print(json.dumps([first == again, before, after]))
     same, before, after = in_new_process(code, kept[0])
     assert same
     assert before == after
-    assert {"_sparse", "_mirror", "_renumber", "_rank_all", "_rank_labels"} <= set(before)
+    assert {"_dense", "_mirror", "_renumber", "_rank_all", "_rank_labels"} <= set(before)
 
 
 def test_a_view_for_kernels_cannot_be_written_to_and_leaves_the_array_as_it_was():
@@ -130,7 +124,7 @@ def test_a_view_for_kernels_cannot_be_written_to_and_leaves_the_array_as_it_was(
 def test_few_edges_and_many_make_the_same_graph(directed, count, monkeypatch):
     edges = np.random.default_rng(0).integers(60, size=(2, count))
     few = ns.Graph.from_edge_index(edges, 60, directed=directed)
-    monkeypatch.setattr(Kernels, "pay", lambda *_: True)
+    monkeypatch.setattr(threads, "SMALL", -1)
     many = ns.Graph.from_edge_index(edges, 60, directed=directed)
     assert few == many
     assert (few.indptr.dtype, few.indices.dtype) == (many.indptr.dtype, many.indices.dtype)
@@ -147,7 +141,7 @@ def test_few_rows_and_many_have_the_same_scores(dtype, classes, monkeypatch):
         return [(score.matrix(p, u), score.at(p, labels, u)) for score in (ns.APS(), ns.RAPS(), ns.SAPS())]
 
     few = scores()
-    monkeypatch.setattr(Kernels, "pay", lambda *_: True)
+    monkeypatch.setattr(threads, "SMALL", -1)
     for one, other in zip(few, scores(), strict=True):
         assert same_bits(one[0], other[0])
         assert same_bits(one[1], other[1])
@@ -155,41 +149,33 @@ def test_few_rows_and_many_have_the_same_scores(dtype, classes, monkeypatch):
 
 @pytest.mark.parametrize("hops", [1, 2, 5])
 @pytest.mark.parametrize("directed", [False, True])
-def test_few_nodes_a_trifle_and_more_have_the_same_thresholds(hops, directed, monkeypatch):
+def test_few_nodes_and_more_have_the_same_thresholds(hops, directed, monkeypatch):
     rng = np.random.default_rng(hops)
     graph = ns.Graph.from_edge_index(rng.integers(60, size=(2, 90)), 60, directed=directed)
     calibration = rng.permutation(60)[:40]
-    index = ns.CalibrationIndex(graph, np.round(rng.random(40), 1), calibration)
+    index = make_layout(graph, np.round(rng.random(40), 1), calibration)
     splits = rng.random((3, 40)) < [[0.0], [0.3], [0.9]]
     nodes = [rng.integers(60, size=size) for size in (20, 0, 30)]
     weights = rng.random((3, hops))
     weights[0] = 1.0
 
     def thresholds():
-        alone = ns.neighbourhood_thresholds(index, np.arange(60), weights, [0.1, 0.5, 0.9])
-        return [alone, *ns.split_thresholds(index, splits, nodes, weights, [0.2, 0.7])]
+        alone = search_thresholds(index, np.arange(60), weights, [0.1, 0.5, 0.9])
+        return [alone, *search_splits(index, splits, nodes, weights, [0.2, 0.7])]
 
     few = thresholds()
-    monkeypatch.setattr(Kernels, "pay", lambda *_: True)
-    trifle = thresholds()
-    monkeypatch.setattr(search, "_SMALL", 0)
-    for same in zip(few, trifle, thresholds(), strict=True):
-        for other in same[1:]:
-            assert same_bits(same[0].values, other.values)
-            assert np.array_equal(same[0].hop_counts, other.hop_counts)
-            assert same[0].hop_counts.dtype == other.hop_counts.dtype
+    monkeypatch.setattr(threads, "SMALL", -1)
+    for one, other in zip(few, thresholds(), strict=True):
+        assert same_bits(one.values, other.values)
+        assert np.array_equal(one.hop_counts, other.hop_counts)
+        assert one.hop_counts.dtype == other.hop_counts.dtype
     assert few[0].hop_counts.any()
 
 
 def test_few_nodes_are_reported_as_done():
     graph, seen = ns.Graph.from_edge_index([[0, 1], [1, 2]], 3), []
-    ns.hop_thresholds(graph, [0.5], [0], [1, 2], [1.0], progress=lambda done, total: seen.append((done, total)))
+    hop_thresholds(graph, [0.5], [0], [1, 2], [1.0], progress=lambda done, total: seen.append((done, total)))
     assert seen == [(2, 2)]
-
-
-def test_a_bad_number_of_threads_is_named_however_few_the_nodes_are():
-    with pytest.raises(ns.InvalidInputError, match="`threads` must be"):
-        ns.hop_thresholds(ns.Graph.from_edge_index([[0], [1]], 2), [0.5], [0], [1], [1.0], threads=0)
 
 
 @pytest.mark.parametrize("shape", [(1,), (3, 7), (2, 872)])

@@ -11,13 +11,14 @@ import napsets as ns
 from napsets.kernels.layout import Layout
 from napsets.kernels.search import count_below
 from oracles import EVERY_STRATEGY, adjacency_sets, hops_from, scipy_distances
+from searches import make_layout
 from strategies import cases
 
 
 @settings(max_examples=60)
 @given(case=cases(), data=st.data())
 def test_every_strategy_counts_what_shortest_paths_count(case, data):
-    layout = ns.CalibrationIndex(case.graph, case.scores, case.calibration).layout
+    layout = make_layout(case.graph, case.scores, case.calibration)
     hops = len(case.weights)
     nodes = np.array(data.draw(st.lists(st.integers(0, case.num_nodes - 1), min_size=1, max_size=8)))
     shape = data.draw(st.sampled_from([(3,), (nodes.size, 2)]))
@@ -39,8 +40,7 @@ def test_counts_in_many_words(edges, known):
     rng = np.random.default_rng(edges)
     size = 2500
     ends = rng.integers(size, size=(2, edges * size))
-    layout = ns.CalibrationIndex(ns.Graph.from_edge_index(ends, size), rng.random(known), rng.permutation(size)[:known])
-    layout = layout.layout
+    layout = make_layout(ns.Graph.from_edge_index(ends, size), rng.random(known), rng.permutation(size)[:known])
     neighbours = adjacency_sets(ends.T.tolist(), size)
     nodes = rng.integers(size, size=10)
     shared = np.array([0, known, 1, 63, 64, 65, 511, 512, 513, 1000, 1023, 1024])
@@ -74,6 +74,6 @@ def test_labels_around_a_node_are_counted_by_class():
 
 
 def test_no_hops_and_no_nodes_have_no_counts():
-    layout = ns.CalibrationIndex(ns.Graph.from_edge_index([[0], [1]], 2), [0.5], [0]).layout
+    layout = make_layout(ns.Graph.from_edge_index([[0], [1]], 2), [0.5], [0])
     assert count_below(layout, np.array([0, 1]), np.array([1]), 0).shape == (2, 0, 1)
     assert count_below(layout, np.array([], np.int64), np.array([1]), 2).shape == (0, 2, 1)

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import napsets as ns
-from napsets.kernels import csr, deep
+from napsets.kernels import csr, deep, threads
 from napsets.kernels.layout import read_only
-from napsets.kernels.threads import Kernels
 from oracles import adjacency_sets, rows_of
 from strategies import edge_lists
 
@@ -23,7 +22,7 @@ sized_edges = st.integers(1, 15).flatmap(lambda n: st.tuples(st.just(n), edge_li
 def test_two_counting_passes_leave_sorted_rows_without_repeats_and_self_loops(sized):
     size, edges = sized
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Kernels, "pay", lambda *_: True)
+        patch.setattr(threads, "SMALL", -1)
         for directed in (False, True):
             expected = rows_of(adjacency_sets(edges, size, directed=directed))
             for dtype in (np.int32, np.int64):
@@ -56,8 +55,7 @@ def test_offsets_beyond_2_to_the_31_are_followed_when_a_graph_is_cut_and_mirrore
     assert kept.tolist() == [2, 0]
 
 
-@pytest.mark.parametrize("kernel", ["dense_search", "sparse_search"])
-def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel):
+def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns):
     from napsets.kernels import shallow
     from napsets.kernels.layout import NO_VECTORS, HubRows, Pairs, Selection, seen_by_kernels
 
@@ -68,13 +66,13 @@ def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel
     masks = np.zeros((1, 8), np.uint64)
     masks[0, 0] = 0b111
     thresholds, counts = np.empty((3, 1, 1)), np.empty((3, 2), np.int64)
-    rows = seen_by_kernels(shallow.NumberedRows(starts, stops, stops, far_columns, None))
-    hubs = (seen_by_kernels(HubRows(stops, stops, NO_VECTORS)),) if kernel == "dense_search" else ()
+    rows = seen_by_kernels(shallow.NumberedRows(starts, stops, far_columns, None))
+    hubs = seen_by_kernels(HubRows(stops, stops, NO_VECTORS))
     pairs = seen_by_kernels(Pairs(np.arange(4), np.zeros(3, np.int64), masks))
     scores, rules = np.array([0.1, 0.2, 0.3]), np.zeros(1, np.int8)
     selection = Selection(np.ones((1, 2)), np.array([0.5]), rules, 1e-9, scores, thresholds, counts)
     ending = (pairs, seen_by_kernels(selection), None, None)
-    getattr(shallow, kernel)(read_only(np.arange(3, dtype=np.int32)), rows, *hubs, 2, ending, 0, 3)
+    shallow.dense_search(read_only(np.arange(3, dtype=np.int32)), rows, hubs, 2, ending, 0, 3)
     assert thresholds.ravel().tolist() == [0.3, 0.3, 0.2]
     assert counts.tolist() == [[1, 1], [2, 0], [1, 1]]
 

@@ -9,6 +9,7 @@ import napsets as ns
 from napsets.kernels import csr, deep, jobs
 from napsets.kernels.layout import pack
 from oracles import adjacency_sets, hops_from, same_bits
+from searches import make_layout, search_thresholds
 
 SOURCES = 64 * deep.WORDS
 
@@ -85,12 +86,12 @@ def test_small_ranges_and_little_memory_change_no_bit(world, threads, monkeypatc
     graph, _ = world
     scores = np.random.default_rng(2).random(graph.num_nodes)
     some = np.flatnonzero(np.random.default_rng(3).random(graph.num_nodes) < 0.3)
-    index = ns.CalibrationIndex(graph, scores[some], some)
+    index = make_layout(graph, scores[some], some)
     every = np.arange(graph.num_nodes)
-    walked = ns.neighbourhood_thresholds(index, every, np.ones(5), 0.1, strategy="dense")
+    walked = search_thresholds(index, every, np.ones(5), 0.1, strategy="dense")
     monkeypatch.setattr(csr, "RANGE_EDGES", 37)
     monkeypatch.setattr(jobs, "DEEP_BYTES", 1)
-    swum = ns.neighbourhood_thresholds(index, every, np.ones(5), 0.1, strategy="deep", threads=threads)
+    swum = search_thresholds(index, every, np.ones(5), 0.1, strategy="deep", threads=threads)
     assert same_bits(swum.values, walked.values)
     assert np.array_equal(swum.hop_counts, walked.hop_counts)
 
@@ -106,8 +107,8 @@ def test_all_threads_of_a_batch_pull_along_either_kind_of_edges(world, threads, 
     monkeypatch.setattr(
         deep, "push", lambda first, last, *rest, push=deep.push: (pushed.append(first), push(first, last, *rest))
     )
-    index = ns.CalibrationIndex(graph, np.arange(300.0), np.arange(300))
-    swum = ns.neighbourhood_thresholds(index, np.arange(300), np.ones(6), 0.1, strategy="deep", threads=threads)
+    index = make_layout(graph, np.arange(300.0), np.arange(300))
+    swum = search_thresholds(index, np.arange(300), np.ones(6), 0.1, strategy="deep", threads=threads)
     assert not pushed
     assert len(set(pulled)) >= threads
-    assert same_bits(swum.values, ns.neighbourhood_thresholds(index, np.arange(300), np.ones(6), 0.1).values)
+    assert same_bits(swum.values, search_thresholds(index, np.arange(300), np.ones(6), 0.1).values)

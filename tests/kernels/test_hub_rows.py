@@ -8,8 +8,8 @@ import pytest
 import napsets as ns
 from napsets.kernels import layout as module
 from napsets.kernels.layout import Layout, least_hub_degree
-from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
 from oracles import same_bits
+from searches import make_layout, search_thresholds
 
 
 def crowd(nodes=700, edges=9000, seed=0):
@@ -61,13 +61,13 @@ def test_thresholds_are_the_same_with_vectors_and_without(hops, directed, monkey
     scores = np.round(rng.random(300), 2)
 
     def thresholds():
-        index = CalibrationIndex(graph, scores, calibration)
-        return neighbourhood_thresholds(index, np.arange(900), np.ones(hops), [0.1, 0.4], strategy="dense"), index
+        index = make_layout(graph, scores, calibration)
+        return search_thresholds(index, np.arange(900), np.ones(hops), [0.1, 0.4], strategy="dense"), index
 
     with_vectors, index = thresholds()
-    assert index.layout.hub_rows.vectors.shape[0] > 10
+    assert index.hub_rows.vectors.shape[0] > 10
     monkeypatch.setattr(module, "HUB_BYTES", 0)
     without, index = thresholds()
-    assert index.layout.hub_rows.vectors.shape[0] == 0
+    assert index.hub_rows.vectors.shape[0] == 0
     assert same_bits(with_vectors.values, without.values)
     assert (with_vectors.hop_counts == without.hop_counts).all()

@@ -44,12 +44,6 @@ def test_calibration_nodes_come_first_by_score_then_the_others():
     assert middles.tolist() == [2, 1, 4, 4]
 
 
-def test_an_index_shows_what_its_layout_holds():
-    index = ns.CalibrationIndex(ns.Graph.from_edge_index([[0], [1]], 3, undirected=False), [0.5, 0.2], [2, 0])
-    for name in ("sorted_scores", "nodes", "numbers"):
-        assert getattr(index, name) is getattr(index.layout, name)
-
-
 @pytest.mark.parametrize("size", [1, 511, 512, 513, 1200])
 def test_masks_and_ranks_count_the_nodes_of_splits_and_groups(size):
     rng = np.random.default_rng(size)

@@ -1,4 +1,4 @@
-"""Plans: every source once, in one of the known ways, and the way that fits."""
+"""Plans: every source once, in one of the two ways, by a rule that looks at sizes alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 import napsets as ns
 from napsets.kernels import jobs as module
-from napsets.kernels.jobs import plan
+from napsets.kernels.jobs import BATCH, goes_deep, plan
 from napsets.kernels.layout import Layout
 from oracles import STRATEGIES
 
@@ -16,10 +16,14 @@ def ring(size):
     return ns.Graph.from_edge_index([np.arange(size), np.roll(np.arange(size), 1)], size)
 
 
-def chosen(graph, hops, sources=None, strategy=None, share=1.0):
-    sources = np.arange(graph.num_nodes) if sources is None else sources
+def crowd():
+    rng = np.random.default_rng(0)
+    return ns.Graph.from_edge_index(rng.integers(3000, size=(2, 60_000)), 3000)
+
+
+def layout_of(graph, share=1.0):
     calibration = np.arange(int(share * graph.num_nodes))
-    return plan(Layout(graph, calibration, np.zeros(calibration.size)), sources, hops, strategy)
+    return Layout(graph, calibration, np.zeros(calibration.size))
 
 
 def test_the_strategies_tested_are_all_there_are():
@@ -27,53 +31,50 @@ def test_the_strategies_tested_are_all_there_are():
 
 
 @pytest.mark.parametrize("size", [1, 5, 511, 512, 513, 2000])
-@pytest.mark.parametrize("strategy", [None, *STRATEGIES])
-def test_batches_and_their_pieces_hold_every_source_once(size, strategy):
-    batches = chosen(ring(size), 3, strategy=strategy)
-    pieces = [piece for batch in batches for piece in batch.pieces()]
-    assert [i for first, last in pieces for i in range(first, last)] == list(range(size))
-    if strategy:
-        assert {batch.strategy for batch in batches} == {strategy}
+@pytest.mark.parametrize("hops", [1, 2, 3, 6])
+def test_batches_hold_every_source_once(size, hops):
+    dense, deep = plan(layout_of(crowd()), size, hops)
+    assert sorted(i for first, last in dense + deep for i in range(first, last)) == list(range(size))
+    assert all(last - first <= BATCH for first, last in dense + deep)
 
 
-def test_small_neighbourhoods_of_a_large_graph_are_searched_sparsely():
-    assert {batch.strategy for batch in chosen(ring(200_000), 2, np.arange(1000))} == {"sparse"}
+def test_neighbourhoods_that_stay_small_are_searched_one_at_a_time():
+    for hops in (1, 2, 5):
+        assert plan(layout_of(ring(200_000)), 2000, hops)[1] == []
 
 
 def test_neighbourhoods_that_fill_the_graph_are_searched_together_where_memory_allows(monkeypatch):
-    rng = np.random.default_rng(0)
-    graph = ns.Graph.from_edge_index(rng.integers(3000, size=(2, 60_000)), 3000)
-    assert {batch.strategy for batch in chosen(graph, 4, np.arange(512))} == {"deep"}
-    assert "deep" not in {batch.strategy for batch in chosen(graph, 1, np.arange(512))}
+    layout = layout_of(crowd())
+    assert plan(layout, 512, 4) == ([], [(0, 512)])
+    assert plan(layout, 512, 1) == ([(0, 512)], [])
+    # What is left over after whole batches is too little to be searched together.
+    assert plan(layout, 1026, 4) == ([(1024, 1026)], [(0, 512), (512, 1024)])
     monkeypatch.setattr(module, "DEEP_BYTES", 1)
-    assert "deep" not in {batch.strategy for batch in chosen(graph, 4, np.arange(512))}
+    assert plan(layout, 512, 4) == ([(0, 512)], [])
 
 
-def test_the_edges_that_a_search_reads_are_estimated_from_samples():
-    assert [batch.touched for batch in chosen(ring(1000), 3)] == [10.0, 10.0]  # 2 · (1 + 2 + 2) edges a node
+def test_more_sources_never_make_a_search_one_at_a_time_better():
+    layout = layout_of(crowd())
+    for hops in (2, 3, 4):
+        rule = [goes_deep(layout, sources, hops) for sources in range(1, BATCH + 1)]
+        assert rule == sorted(rule)
 
 
-def test_few_calibration_nodes_make_a_search_one_source_at_a_time_cheaper():
-    rng = np.random.default_rng(0)
-    graph = ns.Graph.from_edge_index(rng.integers(3000, size=(2, 60_000)), 3000)
-    many, few = (chosen(graph, 2, share=share)[0] for share in (1.0, 0.01))
-    assert few.cost < many.cost
-    assert few.touched == many.touched
+def test_the_rule_does_not_depend_on_what_was_searched_before():
+    layout = layout_of(crowd())
+    before = [goes_deep(layout, sources, hops) for sources in (1, 40, 512) for hops in range(1, 7)]
+    layout.renumber()
+    assert layout.hub_rows.vectors.size >= 0
+    assert before == [goes_deep(layout, sources, hops) for sources in (1, 40, 512) for hops in range(1, 7)]
 
 
-def test_batches_between_dear_ones_are_dear_and_others_are_looked_at(monkeypatch):
-    looked = []
-    count = module.count_touched
-
-    def spy(sample, *arguments):
-        looked.append(int(sample[0]) // module.BATCH)
-        return count(sample, *arguments)
-
-    monkeypatch.setattr(module, "count_touched", spy)
-    rng = np.random.default_rng(0)
-    batches = 3 * module._STRIDE
-    crowd, loners = 2 * module._STRIDE * module.BATCH, module._STRIDE * module.BATCH
-    graph = ns.Graph.from_edge_index(rng.integers(crowd, size=(2, 20 * crowd)), crowd + loners)
-    plans = chosen(graph, 4)
-    assert [batch.strategy == "deep" for batch in plans] == [True] * (batches - 8) + [False] * 8
-    assert sorted(looked) == [0, 8, *range(9, batches)]
+def test_the_edges_that_a_search_reads_follow_from_the_degrees():
+    layout = layout_of(ring(1000))
+    assert [layout.edges_read(hops) for hops in (1, 2, 3, 4)] == [2.0, 6.0, 10.0, 14.0]
+    assert layout.edges_read(64) == 2.0 + 63 * 4.0
+    star = ns.Graph.from_edge_index([np.zeros(10, np.int64), np.arange(1, 11)], 11)
+    # A row has 20/11 edges on average, and a node met along an edge 5.5: the centre half of the times, or a leaf.
+    assert layout_of(star).edges_read(2) == pytest.approx(20 / 11 * (1 + 5.5))
+    assert layout_of(star).edges_read(5) == star.num_edges  # no more than there are
+    assert layout_of(star, share=0.0).edges_read(2) == pytest.approx(20 / 11)
+    assert layout_of(ns.Graph.from_edge_index([[], []], 5)).edges_read(3) == 0.0

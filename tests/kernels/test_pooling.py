@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import napsets as ns
 from kernels.test_search import large_world
 from napsets.kernels.layout import ABOVE, AT_LEAST, NOMINAL, Reach
 from napsets.kernels.search import find_thresholds
@@ -27,6 +26,7 @@ from oracles import (
     same_bits,
     scipy_distances,
 )
+from searches import make_layout, search_thresholds
 from strategies import TIED, alphas, cases
 
 LEVELS = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 1.0]
@@ -56,7 +56,7 @@ def test_every_strategy_follows_the_definition_word_for_word(case, data):
     splits = np.array([draw([True, True, False], len(case.calibration)) for _ in range(2)])
     nodes = np.array(draw(range(case.num_nodes), 6))
     pair_split = np.array(draw([0, 1], 6))
-    index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
+    index = make_layout(case.graph, case.scores, case.calibration)
     distance = scipy_distances(case.edges, case.num_nodes, case.directed)
     expected, sizes = np.empty((6, 2, 3)), np.empty((6, hops), dtype=int)
     for i, (node, split) in enumerate(zip(nodes.tolist(), pair_split.tolist(), strict=True)):
@@ -70,7 +70,7 @@ def test_every_strategy_follows_the_definition_word_for_word(case, data):
     reach = Reach(np.array(levels), ROUNDING, np.array(rules, np.int8), np.array(pools), np.array(alikes), groups)
     for strategy in EVERY_STRATEGY:
         values, counts = find_thresholds(
-            index.layout, nodes, weights, reach, splits=splits, pair_split=pair_split, threads=1, strategy=strategy
+            index, nodes, weights, reach, splits=splits, pair_split=pair_split, threads=1, strategy=strategy
         )
         assert np.array_equal(counts, sizes), strategy
         assert same_bits(values + 0.0, expected), strategy
@@ -81,14 +81,14 @@ def world(request):
     """A graph of many words and blocks, of which neighbourhoods leave gaps."""
     rng = np.random.default_rng(7)
     graph, neighbours, calibration, scores = large_world(request.param, rng)
-    return ns.CalibrationIndex(graph, scores, calibration), scores, neighbours, rng.integers(-1, 6, graph.num_nodes)
+    return make_layout(graph, scores, calibration), scores, neighbours, rng.integers(-1, 6, graph.num_nodes)
 
 
 @pytest.mark.parametrize("hops", [0, 1, 2, 4])
 def test_answers_between_the_words_of_a_neighbourhood_are_found(world, hops):
     index, scores, neighbours, groups = world
     rng = np.random.default_rng(hops)
-    nodes = rng.integers(index.graph.num_nodes, size=12)
+    nodes = rng.integers(index.adjacency.num_nodes, size=12)
     alphas = np.array([0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
     weights = np.stack([np.ones(hops), 1.0 / np.arange(1, hops + 1), np.ones(hops), np.zeros(hops), np.ones(hops)])
     pools, alikes = np.array([0.7, 5.0, 40.0, 1776.0, 0.0]), np.array([0.0, 20.0, 3.0, 0.0, 9.0])
@@ -108,7 +108,7 @@ def test_answers_between_the_words_of_a_neighbourhood_are_found(world, hops):
     reach = Reach(1.0 - alphas, ROUNDING, pools=pools, alikes=alikes, groups=groups)
     for strategy in EVERY_STRATEGY:
         values, _ = find_thresholds(
-            index.layout, nodes, weights, reach, splits=splits, pair_split=pair_split, strategy=strategy
+            index, nodes, weights, reach, splits=splits, pair_split=pair_split, strategy=strategy
         )
         assert same_bits(values, expected), strategy
 
@@ -116,10 +116,10 @@ def test_answers_between_the_words_of_a_neighbourhood_are_found(world, hops):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_and_strategies_change_no_bit(world, threads):
     index, _, _, groups = world
-    nodes = np.arange(0, index.graph.num_nodes, 7)
+    nodes = np.arange(0, index.adjacency.num_nodes, 7)
     reach = Reach(np.array([0.9]), ROUNDING, pools=np.array([10.0]), alikes=np.array([30.0]), groups=groups)
     results = [
-        find_thresholds(index.layout, nodes, np.ones((1, 2)), reach, strategy=s, threads=threads)
+        find_thresholds(index, nodes, np.ones((1, 2)), reach, strategy=s, threads=threads)
         for s in (*EVERY_STRATEGY, None)
     ]
     for values, counts in results[1:]:
@@ -129,27 +129,27 @@ def test_threads_and_strategies_change_no_bit(world, threads):
 
 @given(case=cases(scores=TIED), alpha=alphas)
 def test_no_hops_and_a_pool_of_everyone_is_split_conformal_prediction(case, alpha):
-    index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
+    index = make_layout(case.graph, case.scores, case.calibration)
     for strategy in ("few", "dense"):
         for node in range(case.num_nodes):
             rest = [s for v, s in zip(case.calibration, case.scores, strict=True) if v != node]
             thresholds = find_thresholds(
-                index.layout, np.array([node]), np.zeros((1, 0)),
+                index, np.array([node]), np.zeros((1, 0)),
                 Reach(np.array([1.0 - float(alpha)]), ROUNDING, pools=np.array([float(len(rest))])), strategy=strategy,
             )[0]  # fmt: skip
             assert thresholds.item() == order_statistic(rest, alpha)
-            reference = Reference(np.array(case.calibration), np.array(case.scores), index.graph.num_nodes)
+            reference = Reference(np.array(case.calibration), np.array(case.scores), index.adjacency.num_nodes)
             split = Everyone().fit(reference).thresholds(np.array([node]), [Cut(1.0 - float(alpha))]).values[0]
             assert np.array_equal(thresholds.ravel(), split)  # −0 and 0 are one score
 
 
 def test_no_pool_is_what_it_was(world):
     index, _, _, groups = world
-    nodes = np.arange(0, index.graph.num_nodes, 11)
-    plain = ns.neighbourhood_thresholds(index, nodes, np.ones(2), 0.1)
+    nodes = np.arange(0, index.adjacency.num_nodes, 11)
+    plain = search_thresholds(index, nodes, np.ones(2), 0.1)
     for pools in (np.zeros(1), None):
         values, counts = find_thresholds(
-            index.layout, nodes, np.ones((1, 2)),
+            index, nodes, np.ones((1, 2)),
             Reach(np.array([0.9]), ROUNDING, pools=pools, alikes=np.zeros(1), groups=groups),
         )  # fmt: skip
         assert same_bits(values[:, 0, 0], plain.values[0, 0])
@@ -191,12 +191,12 @@ def test_a_level_above_the_rank_of_a_value_contains_it():
 @pytest.mark.parametrize("hops", [0, 1, 3])
 def test_the_pooled_size_is_that_of_the_list_of_weights(world, hops):
     index, scores, neighbours, groups = world
-    nodes = np.arange(0, index.graph.num_nodes, 101)
+    nodes = np.arange(0, index.adjacency.num_nodes, 101)
     weights = np.ones(hops) / np.arange(1, hops + 1)
     weightings = [Hops(hops, weights, pool, alike) for pool, alike in ((10.0, 0.0), (10.0, 30.0), (0.0, 2.0))]
     groups = np.maximum(groups, 0)
-    size = index.graph.num_nodes
-    reference = Reference(index.calibration, scores, size, index.graph, np.eye(groups.max() + 1)[groups])
+    size = index.adjacency.num_nodes
+    reference = Reference(index.calibration, scores, size, index.adjacency, np.eye(groups.max() + 1)[groups])
     locals_ = [weighting.fit(reference) for weighting in weightings]
     results = share_search(locals_, nodes, [[Cut(0.9)]] * len(locals_))
     for i, node in enumerate(nodes.tolist()):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels.shallow import count_touched
 from napsets.quantile import hop_quantile
-from oracles import STRATEGIES, adjacency_sets, hops_from, same_bits
+from oracles import EVERY_STRATEGY, STRATEGIES, adjacency_sets, hops_from, same_bits
+from searches import make_layout, search_splits, search_thresholds
 
 KINDS = ["sparse", "dense", "hubs", "rings", "directed"]
 
@@ -56,13 +56,13 @@ def test_thresholds_and_counts_equal_a_search_over_sets(world, hops):
     graph, neighbours, calibration, scores = world
     nodes = np.random.default_rng(hops).integers(graph.num_nodes, size=25)
     weights = 1.0 / np.arange(1, hops + 1)
-    index = ns.CalibrationIndex(graph, scores, calibration)
+    index = make_layout(graph, scores, calibration)
     expected = [
         [slow_thresholds(neighbours, calibration, scores, node, weights, alpha) for node in nodes.tolist()]
         for alpha in (0.1, 0.5)
     ]
     for strategy in STRATEGIES:
-        thresholds = ns.neighbourhood_thresholds(index, nodes, weights, [0.1, 0.5], strategy=strategy)
+        thresholds = search_thresholds(index, nodes, weights, [0.1, 0.5], strategy=strategy)
         assert same_bits(thresholds.values[0], [[threshold for threshold, _ in row] for row in expected]), strategy
         assert thresholds.hop_counts.tolist() == [counts.tolist() for _, counts in expected[0]], strategy
 
@@ -72,13 +72,13 @@ def test_splits_equal_a_search_over_sets_that_ignores_the_others(world):
     rng = np.random.default_rng(5)
     splits = rng.random((4, calibration.size)) < [[0.9], [0.5], [0.05], [0.0]]
     nodes = [rng.integers(graph.num_nodes, size=6) for _ in splits]
-    index = ns.CalibrationIndex(graph, scores, calibration)
+    index = make_layout(graph, scores, calibration)
     expected = [
         [slow_thresholds(neighbours, calibration, scores, v, [1.0, 0.25], 0.2, used) for v in part.tolist()]
         for used, part in zip(splits, nodes, strict=True)
     ]
     for strategy in STRATEGIES:
-        thresholds = ns.split_thresholds(index, splits, nodes, [1.0, 0.25], 0.2, strategy=strategy)
+        thresholds = search_splits(index, splits, nodes, [1.0, 0.25], 0.2, strategy=strategy)
         for result, part in zip(thresholds, expected, strict=True):
             assert same_bits(result.values[0, 0], [threshold for threshold, _ in part]), strategy
             assert result.hop_counts.tolist() == [counts.tolist() for _, counts in part], strategy
@@ -87,11 +87,11 @@ def test_splits_equal_a_search_over_sets_that_ignores_the_others(world):
 @pytest.mark.parametrize("hops", [2, 5])
 def test_all_strategies_agree_on_any_number_of_threads(world, hops):
     graph, _, calibration, scores = world
-    index = ns.CalibrationIndex(graph, scores, calibration)
+    index = make_layout(graph, scores, calibration)
     every = np.arange(0, graph.num_nodes, 5)
     weights = np.stack([np.ones(hops), 0.5 ** np.arange(1, hops + 1)])
     results = [
-        ns.neighbourhood_thresholds(index, every, weights, [0.1, 0.3], strategy=strategy, threads=threads)
+        search_thresholds(index, every, weights, [0.1, 0.3], strategy=strategy, threads=threads)
         for strategy in (*STRATEGIES, None)
         for threads in (1, 3)
     ]
@@ -102,65 +102,50 @@ def test_all_strategies_agree_on_any_number_of_threads(world, hops):
 
 def test_more_hops_than_the_graph_is_deep_change_only_the_columns_of_zeros(world):
     graph, _, calibration, scores = world
-    index = ns.CalibrationIndex(graph, scores, calibration)
+    index = make_layout(graph, scores, calibration)
     nodes = np.arange(0, graph.num_nodes, 97)
     for strategy in STRATEGIES:
-        deep = ns.neighbourhood_thresholds(index, nodes, np.ones(70), 0.1, strategy=strategy)
-        deeper = ns.neighbourhood_thresholds(index, nodes, np.ones(90), 0.1, strategy=strategy)
-        reached = deeper.hop_counts[:, 70:].sum()
+        deep = search_thresholds(index, nodes, np.ones(50), 0.1, strategy=strategy)
+        deeper = search_thresholds(index, nodes, np.ones(64), 0.1, strategy=strategy)
+        reached = deeper.hop_counts[:, 50:].sum()
         assert reached == 0
         assert same_bits(deep.values, deeper.values)
 
 
-def test_edges_that_a_search_reads_are_counted(world):
-    graph, neighbours, _, _ = world
-    sources = np.arange(0, graph.num_nodes, 301)
-    stamps, queue = np.zeros(graph.num_nodes, np.int64), np.empty(graph.num_nodes + 1, graph.indices.dtype)
-    expected = []
-    for i, source in enumerate(sources.tolist()):
-        hop = hops_from(neighbours, source)
-        expected.append(sum(len(neighbours[v]) for v, k in hop.items() if k <= 1))
-        every = [graph.indptr, graph.indices, 2, graph.num_edges, stamps, queue, i, (graph.num_nodes, 0), 1.0]
-        assert count_touched(sources[i : i + 1], *every) == (expected[-1], expected[-1])
-    together = [graph.indptr, graph.indices, 2, sum(expected), stamps, queue, sources.size, (graph.num_nodes, 0), 1.0]
-    assert count_touched(sources, *together) == (sum(expected), sum(expected))
-
-
-def test_the_row_of_a_hub_counts_as_the_work_of_a_vector(world):
-    graph, neighbours, _, _ = world
-    stamps, queue = np.zeros(graph.num_nodes, np.int64), np.empty(graph.num_nodes + 1, graph.indices.dtype)
-    source, least = int(np.argmax(graph.degrees)), int(np.sort(graph.degrees)[-20])
-    near = [len(neighbours[v]) for v, k in hops_from(neighbours, source).items() if k <= 1]
-    work = sum(1 if degree >= least else degree for degree in near)
-    assert work < sum(near)
-    counts = count_touched(np.array([source]), graph.indptr, graph.indices, 2, 2**40, stamps, queue, 0, (least, 1), 1.0)
-    assert counts == (sum(near), work)
-
-
-def test_counting_edges_stops_soon_after_the_limit(world):
-    graph, _, _, _ = world
-    stamps, queue = np.zeros(graph.num_nodes, np.int64), np.empty(graph.num_nodes + 1, graph.indices.dtype)
-    nodes = np.arange(graph.num_nodes)
-    counts = count_touched(nodes, graph.indptr, graph.indices, 3, 100, stamps, queue, 0, (graph.num_nodes, 0), 1.0)[1]
-    assert 100 < counts <= 100 + graph.degrees.max()
+def test_few_sources_are_searched_by_id_and_many_by_number_to_the_same_bits(world, monkeypatch):
+    graph, _, calibration, scores = world
+    nodes = np.random.default_rng(1).permutation(graph.num_nodes)[:40]
+    for hops in (1, 2, 4):
+        by_id, by_number = (make_layout(graph, scores, calibration) for _ in range(2))
+        monkeypatch.setattr(by_id, "edges_read", lambda hops: 0.0)
+        monkeypatch.setattr(by_number, "edges_read", lambda hops: 1e9)
+        one, other = (
+            search_thresholds(layout, nodes, np.ones(hops), [0.1, 0.5], strategy="dense")
+            for layout in (by_id, by_number)
+        )
+        assert by_id.renumbered is None
+        assert by_number.renumbered is not None
+        assert same_bits(one.values, other.values)
+        assert np.array_equal(one.hop_counts, other.hop_counts)
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_a_very_far_search_gives_the_bits_of_the_others(directed):
+def test_a_search_along_a_long_path_gives_the_same_bits(directed):
     rng = np.random.default_rng(5)
-    nodes, hops = 260, 90
+    nodes, hops = 260, 64
     chain = np.stack([np.arange(nodes - 11), np.arange(1, nodes - 10)])  # the last nodes are isolated
     edges = np.hstack([chain, rng.integers(0, nodes - 10, (2, 4))])
     graph = ns.Graph.from_edge_index(edges, nodes, directed=directed)
     calibration = np.sort(rng.permutation(nodes)[:150])
-    index = ns.CalibrationIndex(graph, rng.integers(0, 30, 150) / 30, calibration)  # with ties
+    index = make_layout(graph, rng.integers(0, 30, 150) / 30, calibration)  # with ties
     weights = np.stack([np.ones(hops), 1.0 / np.arange(1, hops + 1), rng.random(hops) < 0.5])
     splits = rng.random((3, 150)) < 0.7
     parts = [np.arange(s, nodes, 2) for s in (0, 1, 0)]
-    for dense, other in zip(
-        ns.split_thresholds(index, splits, parts, weights, [0.1, 0.5], strategy="dense"),
-        ns.split_thresholds(index, splits, parts, weights, [0.1, 0.5], threads=2),
-        strict=True,
-    ):
-        assert same_bits(other.values, dense.values)
-        assert np.array_equal(other.hop_counts, dense.hop_counts)
+    few, *others = (
+        search_splits(index, splits, parts, weights, [0.1, 0.5], threads=2, strategy=strategy)
+        for strategy in EVERY_STRATEGY
+    )
+    for other in others:
+        for one, same in zip(few, other, strict=True):
+            assert same_bits(same.values, one.values)
+            assert np.array_equal(same.hop_counts, one.hop_counts)

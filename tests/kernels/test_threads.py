@@ -13,6 +13,7 @@ from napsets.checks.values import check_threads
 from napsets.kernels import csr, deep, jobs
 from napsets.kernels.threads import available_threads, run
 from oracles import same_bits
+from searches import hop_thresholds, make_layout, search_thresholds
 
 
 def workers():
@@ -87,7 +88,7 @@ def test_ctrl_c_in_the_progress_callback_stops_a_search_and_leaves_no_thread(thr
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ns.hop_thresholds(graph, np.ones(n), np.arange(n), np.arange(n), [1.0], threads=threads, progress=progress)
+        hop_thresholds(graph, np.ones(n), np.arange(n), np.arange(n), [1.0], threads=threads, progress=progress)
     assert len(calls) == 3
     assert calls[-1][0] < n
     assert not workers()
@@ -117,9 +118,7 @@ def test_a_bad_number_of_threads_in_the_environment_is_named(monkeypatch, value)
 def test_a_search_reports_its_progress_in_nodes():
     graph = ns.Graph.from_edge_index([np.arange(2999), np.arange(1, 3000)], 3000)
     seen = []
-    ns.hop_thresholds(
-        graph, [0.5], [0], np.arange(3000), [1.0], progress=lambda done, total: seen.append((done, total))
-    )
+    hop_thresholds(graph, [0.5], [0], np.arange(3000), [1.0], progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (3000, 3000)
     assert [d for d, _ in seen] == sorted(d for d, _ in seen)
 
@@ -131,8 +130,8 @@ def test_all_threads_share_the_work_of_a_deep_search(batches, fitting, monkeypat
     monkeypatch.setattr(csr, "LEAST_EDGES", 1)
     rng = np.random.default_rng(0)
     graph = ns.Graph.from_edge_index(rng.integers(400, size=(2, 2000)), 400)
-    index = ns.CalibrationIndex(graph, rng.random(400), np.arange(400))
-    ask = partial(ns.neighbourhood_thresholds, index, np.arange(64 * batches), np.ones(4), 0.1, strategy="deep")
+    index = make_layout(graph, rng.random(400), np.arange(400))
+    ask = partial(search_thresholds, index, np.arange(64 * batches), np.ones(4), 0.1, strategy="deep")
     expected = ask(threads=1)
     threads, seen, pull = 6, set(), deep.pull
     everyone = threading.Event()
@@ -145,7 +144,7 @@ def test_all_threads_share_the_work_of_a_deep_search(batches, fitting, monkeypat
         pull(*arguments)
 
     monkeypatch.setattr(deep, "pull", patient)
-    monkeypatch.setattr(jobs, "DEEP_BYTES", fitting * jobs._deep_bytes(index.layout, 4))
+    monkeypatch.setattr(jobs, "DEEP_BYTES", fitting * jobs._deep_bytes(index, 4))
     thresholds = ask(threads=threads)
     assert everyone.is_set()
     assert same_bits(thresholds.values, expected.values)

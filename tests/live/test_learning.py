@@ -31,15 +31,15 @@ def started(method, labels):
 @pytest.mark.parametrize("labels", [8, 125, 200])
 def test_sets_are_those_of_a_batch_with_the_same_split_and_choice(method, labels):
     live = started(method, labels)
-    fitted = live._fold.calibration.fitted
+    made = live._fold.calibration.map
     reference = in_reference(0, np.arange(labels), 0.5)
     known = np.arange(labels)
-    parts = known[reference], known[~reference]
-    if not fitted.method.level.keeps_apart:
+    parts = known[reference & (known < made.arrived)], known[~reference]
+    if not made.method.level.keeps_apart:
         parts = known, known[:0]
     data = CalibrationData(ns.Graph.from_edge_index(ENDS, NODES), P, GROUP, known, np.arange(NODES))
-    chosen = fitted.method
-    scored = data.scored_in_parts(chosen.score, 0, *parts, level=chosen.level, learned=fitted.learned)
+    chosen = made.method
+    scored = data.scored_in_parts(chosen.score, 0, *parts, learned=made.learned)
     batch = chosen.on(scored).predict(positions=np.arange(labels, NODES), alpha=0.2)
     sets = live.predict()
     assert np.array_equal(sets.member, batch.member)
@@ -54,29 +54,29 @@ def test_what_is_chosen_and_learned_is_what_a_batch_chooses_and_learns(method, s
     live = started(method, 180)
     live.remove_nodes([3, 200])
     live.refit()
-    fitted, (data, _) = live._fold.calibration.fitted, live._state.batch()
+    made, (data, _) = live._fold.calibration.map, live._state.batch()
     if method == "informed":
-        expected = data.scored_in_parts(live.method.score, 0, *data.split, level=live.method.level).bound
+        expected = data.scored_in_parts(live.method.score, 0, *data.split).bound
     else:
-        calibrated = live.method.fit(data, followed=True)
-        assert fitted.method == calibrated.method
-        assert fitted.choice.candidates == calibrated.choice.candidates
+        calibrated = live.method.calibrate_data(data, followed=True)
+        assert made.method == calibrated.method
+        assert made.choice.candidates == calibrated.choice.candidates
         expected = evidence_of(calibrated.score)
-    assert fitted.learned.exponents == expected.learned.exponents
-    assert np.array_equal(fitted.learned.shares, expected.learned.shares)
-    assert np.array_equal(fitted.learned.table, expected.learned.table)
+    assert made.learned.exponents == expected.learned.exponents
+    assert np.array_equal(made.learned.shares, expected.learned.shares)
+    assert np.array_equal(made.learned.table, expected.learned.table)
 
 
 def test_refits_come_when_the_reference_has_grown_by_a_quarter_or_when_asked():
     live = started("informed", 60)
     reference = np.cumsum(in_reference(0, np.arange(60), 0.5))
-    due, fitted = 1, 0
+    due, last = 1, 0
     for size in reference:
         if size >= due:
-            fitted, due = size, 1.25 * size
-    assert live._fold.calibration.fitted.labels == fitted
+            last, due = size, 1.25 * size
+    assert live._fold.calibration.map.labels == last
     live.refit()
-    assert live._fold.calibration.fitted.labels == reference[-1]
+    assert live._fold.calibration.map.labels == reference[-1]
 
 
 @pytest.mark.parametrize("method", ["informed", "auto"])
@@ -108,11 +108,11 @@ def test_many_nodes_without_edges_have_sets():
     live.add_nodes(np.arange(NODES, NODES + 50), P[:50])
     batch = live._fold.calibration.present()[1].predict(positions=np.arange(NODES, NODES + 50), alpha=0.2)
     sets = live.predict(np.arange(NODES, NODES + 50))
-    assert np.array_equal(sets.label_thresholds, batch.label_thresholds)
+    assert np.array_equal(sets.thresholds, batch.thresholds)
     assert np.array_equal(sets.member, batch.member)
 
 
 def test_methods_that_cannot_follow_are_refused():
-    for method in ("daps", "rlcp", "by-class", "edge-ex", ns.make_method("auto", score="cqr")):
+    for method in ("daps", "by-class", "naps-lengths", ns.make_method("auto", score="cqr")):
         with pytest.raises(ns.InvalidInputError, match="must be one that can follow a changing graph"):
             ns.Live(method)

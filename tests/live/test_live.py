@@ -36,7 +36,7 @@ def test_the_sets_of_split_are_those_of_a_batch(world):
     sets = live.predict()
     assert np.array_equal(sets.member, batch.member)
     assert np.array_equal(sets.thresholds, batch.thresholds)
-    assert sets.ids.tolist() == [str(i) for i in range(40, 60)]
+    assert sets.ids.tolist() == list(range(40, 60))
 
 
 def test_a_batch_that_is_wrong_somewhere_changes_nothing(world):
@@ -109,7 +109,7 @@ def test_empty_batches_change_nothing_and_no_other_thing_is_a_node(world):
 
 
 def test_ids_may_be_any_text_or_whole_number(tmp_path):
-    ids = ["a\0", "a", "a\n", "\0", "", "\u00e9", "e\u0301", " a", "🙂" * 1000, "1", 1, np.int8(2), -(2**63), 2**63 - 1]
+    ids = ["a\0", "a", "a\n", "\0", "", "\u00e9", "e\u0301", " a", "🙂" * 256, "1", 1, np.int8(2), -(2**63), 2**63 - 1]
     live = ns.Live("informed", alpha=0.3)
     live.add_nodes(ids, np.full((len(ids), 2), 0.5))
     live.add_edges(ids[:-1], ids[1:])
@@ -119,7 +119,7 @@ def test_ids_may_be_any_text_or_whole_number(tmp_path):
     (tmp_path / "store" / "snapshot.npz").unlink()
     with ns.Live.open(tmp_path / "store") as again:
         assert again.ids() == live.ids() == [*ids[1:11], 2, *ids[12:]]
-        assert np.array_equal(again.predict(ids[1:]).label_thresholds, live.predict(ids[1:]).label_thresholds)
+        assert np.array_equal(again.predict(ids[1:]).thresholds, live.predict(ids[1:]).thresholds)
 
 
 @pytest.mark.parametrize("method", ["split", "naps", "naps-exact", "informed", "auto"])

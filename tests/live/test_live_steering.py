@@ -29,7 +29,7 @@ def levels(live):
 
 
 @pytest.mark.parametrize("method", ["split", "naps-exact", "informed"])
-@pytest.mark.parametrize("steered", [ns.Steered(), ns.Steered("aci", rate=0.05)])
+@pytest.mark.parametrize("steered", [ns.Steered("dtaci"), ns.Steered(rate=0.05)])
 def test_levels_are_those_of_the_stream_of_p_values(method, steered):
     live, p_values = started(steered, method), []
     for node in range(120):
@@ -77,7 +77,7 @@ def test_predictions_are_events_with_their_node_alpha_level_and_set():
 
 
 @pytest.mark.parametrize("snapshot", [True, False])
-@pytest.mark.parametrize("steered", [None, ns.Steered()])
+@pytest.mark.parametrize("steered", [None, ns.Steered("dtaci")])
 def test_a_restart_changes_nothing(snapshot, steered, tmp_path):
     live = started(steered)
     live.add_labels(np.arange(60), Y[:60])
@@ -111,7 +111,7 @@ def test_levels_beyond_0_and_1_give_full_and_empty_sets():
 
 
 def test_what_cannot_be_steered_is_refused():
-    with pytest.raises(ns.InvalidInputError, match=r"`steered` must be None or a Steered, as Steered\('dtaci'\)"):
+    with pytest.raises(ns.InvalidInputError, match=r"`steered` must be None or a Steered, such as Steered\(\)"):
         ns.Live("split", steered="dtaci")
     with pytest.raises(ns.InvalidInputError, match=r"`alpha` must be None for sets that are logged; got 0\.3"):
         started(None).predict([0], 0.3, log=True)

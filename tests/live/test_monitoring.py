@@ -80,27 +80,17 @@ def test_no_bet_on_a_miss_gains_if_misses_are_as_rare_as_promised(missed, alpha,
     assert one > other
 
 
-@pytest.mark.parametrize("length", [100, pytest.param(1000, marks=pytest.mark.slow)])
-def test_alarms_ring_in_at_most_one_percent_of_exchangeable_streams(length):
+@pytest.mark.slow
+def test_the_jumper_rings_in_at_most_one_percent_of_exchangeable_streams():
     """With ties among the scores, and sets from a growing calibration, which are exact up to 1/(n+1)."""
     streams, rng = 2000, np.random.default_rng(26)
-    rang = np.zeros(4, dtype=int)
+    rang = np.zeros(2, dtype=int)
     for seed in range(streams):
-        scores = np.round(rng.beta(2, 5, size=length), 2)
-        p_values = monitoring.smoothed_p_values(scores, seed=seed)
-        missed = p_values <= 0.1
-        capitals = [
-            alarm(restarted=restarted, log=True)
-            for alarm in (
-                lambda p=p_values, **how: monitoring.jumper(p, **how),
-                lambda m=missed, **how: monitoring.miss_alarm(m, 0.1, **how),
-            )
-            for restarted in (False, True)
-        ]
+        p_values = monitoring.smoothed_p_values(np.round(rng.beta(2, 5, size=1000), 2), seed=seed)
+        capitals = [monitoring.jumper(p_values, restarted=restarted, log=True) for restarted in (False, True)]
         rang += [monitoring.first_alarm(capital, math.log(100.0)) is not None for capital in capitals]
-    assert (rang <= 0.01 * streams).all(), rang
     # Ville's bound allows 1 % in expectation: more than this many would refute it.
-    assert (rang <= stats.binom.isf(1e-6, streams, 0.01)).all()
+    assert (rang <= min(0.01 * streams, stats.binom.isf(1e-6, streams, 0.01))).all(), rang
 
 
 def test_late_changes_ring_sooner_with_restarts():

@@ -35,7 +35,7 @@ def slow_dtaci(betas, alpha):
 
 @given(p_streams, alphas)
 def test_dtaci_is_the_published_algorithm(p_values, alpha):
-    assert np.allclose(ns.Steered().levels(p_values, alpha), slow_dtaci(p_values, alpha), rtol=0, atol=1e-9)
+    assert np.allclose(ns.Steered("dtaci").levels(p_values, alpha), slow_dtaci(p_values, alpha), rtol=0, atol=1e-9)
 
 
 @given(p_streams, alphas, st.sampled_from([0.005, 0.1, 1.0]))
@@ -57,6 +57,52 @@ def test_the_share_of_misses_is_right_in_the_long_run_in_any_world(p_values, alp
     delay = 5 if rate <= 0.05 else 0
     if misses.size:
         assert abs(misses.mean() - alpha) <= (1 + rate * (delay + 1)) / (rate * misses.size) + 1e-9
+
+
+def play(steered, choose, length, alpha=0.1):
+    """The misses and levels of a stream whose p-values are chosen by somebody who knows the state."""
+    steering, missed, levels = steered.start(alpha), np.empty(length, dtype=bool), np.empty(length)
+    for t in range(length):
+        mark = steering.mark()
+        p_value = choose(t, steering, mark.experts)
+        missed[t], levels[t] = p_value <= mark.level and mark.level > 0, mark.level
+        steering.update(p_value, mark)
+    return missed, levels
+
+
+def at_the_level(t, steering, experts):
+    return min(max(steering.level, 0.0), 1.0)
+
+
+def where_experts_learn_little(t, steering, experts):
+    """Miss the mean level where most of the weight is on experts that cover, so that these do not become careful."""
+    erring = sum(w for w, expert in zip(steering._weights, experts, strict=True) if expert >= steering.level)
+    return steering.level if steering.level > 0 and erring < 0.5 else 1.0
+
+
+def near_zero(t, steering, experts):
+    return float(ns.node_uniforms(np.arange(t, t + 1), 0)[0]) * 0.003
+
+
+def swinging(t, steering, experts):
+    return 0.0 if (t // 150) % 2 else 1.0
+
+
+@pytest.mark.parametrize("choose", [at_the_level, where_experts_learn_little, near_zero, swinging])
+@pytest.mark.parametrize("rate", [0.01, 0.1])
+def test_no_adversary_moves_the_average_of_aci(choose, rate):
+    labels = np.arange(1, 4001)
+    missed, _ = play(ns.Steered(rate=rate), choose, labels.size)
+    assert (abs(missed.cumsum() / labels - 0.1) <= (1 + rate) / (rate * labels) + 1e-9).all()
+
+
+def test_dtaci_promises_less_and_is_not_the_default():
+    assert ns.Steered() == ns.Steered("aci") != ns.Steered("dtaci")
+    missed, _ = play(ns.Steered("dtaci"), where_experts_learn_little, 8000)
+    assert missed.mean() > 0.2  # instead of 0.1
+    missed, levels = play(ns.Steered("dtaci"), near_zero, 4000)
+    assert not missed[2000:].any()
+    assert (levels[2000:] <= 0).all()  # full sets for ever
 
 
 def test_levels_follow_a_world_that_changes():
@@ -100,7 +146,7 @@ def test_late_labels_slow_the_rate_so_that_levels_do_not_swing():
 def test_the_delay_is_measured_in_labels():
     """From the first label on where all sets get one; 300 sets with a tenth labelled are 30 labels."""
     for share, expected in ((1, 300), (10, 30)):
-        steering, marks = ns.Steered().start(0.1), []
+        steering, marks = ns.Steered("dtaci").start(0.1), []
         for t in range(2000):
             marks.append(steering.mark())
             if t >= 300 and (t - 300) % share == 0:
@@ -130,7 +176,7 @@ def test_streams_without_sets_have_no_levels():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ns.Steered("pid"), "`kind` must be 'dtaci' or 'aci'; got 'pid'"),
+        (lambda: ns.Steered("pid"), "`kind` must be 'aci' or 'dtaci'; got 'pid'"),
         (lambda: ns.Steered("aci", rate=0), "`rate` must be above 0"),
         (lambda: ns.Steered("aci", rate=2), "`rate` must be finite, at least 0 and at most 1; got 2"),
         (lambda: ns.Steered("dtaci", rate=0.1), "`rate` must be None for 'dtaci'"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.localisers.neighbourhoods import DECAYS
+from napsets.localisers.hops import DECAYS
 
 
 @pytest.mark.parametrize(

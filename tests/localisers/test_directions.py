@@ -12,6 +12,7 @@ from napsets.advice.inspection import inspect_node
 from napsets.localisers import Cut, Hops, Reference
 from napsets.methods import load, make_method, save
 from oracles import STRATEGIES, adjacency_sets, float_hop_threshold, hops_from, same_bits
+from searches import make_layout, search_thresholds
 from strategies import cases
 
 DIRECTIONS = ("out", "in", "both")
@@ -43,8 +44,8 @@ def test_thresholds_rest_on_the_nodes_that_the_direction_leads_to(direction, cas
         expected.append(float_hop_threshold(distance, case.calibration, case.scores, node, weights, alpha))
     assert np.array_equal(thresholds, expected)
     for strategy in STRATEGIES:
-        index = ns.CalibrationIndex(graph.along(direction), case.scores, case.calibration)
-        swum = ns.neighbourhood_thresholds(index, np.arange(size), weights, alpha, strategy=strategy, threads=threads)
+        index = make_layout(graph.along(direction), case.scores, case.calibration)
+        swum = search_thresholds(index, np.arange(size), weights, alpha, strategy=strategy, threads=threads)
         assert np.array_equal(swum.values[0, 0], expected)
 
 
@@ -85,8 +86,8 @@ def test_a_direction_is_the_graph_along_it(world, one_way, exact):
 def test_what_is_kept_in_a_file_keeps_its_direction(world, one_way, tmp_path):
     naps = ns.NAPS(direction="in").calibrate(one_way, world.probabilities, world.labels, world.calibration)
     naps.save(tmp_path / "naps.npz")
-    again = ns.NAPS.load(tmp_path / "naps.npz")
-    assert again.direction == "in"
+    again = ns.load(tmp_path / "naps.npz")
+    assert again.method.localiser.direction == "in"
     assert same_bits(again.predict(world.rest).thresholds, naps.predict(world.rest).thresholds)
     method = make_method("naps-exact", direction="both")
     calibrated = method.calibrate(one_way, world.probabilities, world.labels, world.calibration)

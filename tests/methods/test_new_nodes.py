@@ -15,8 +15,8 @@ Y = np.array([RNG.choice(3, p=row) for row in P])
 EDGES = RNG.integers(0, OLD, (2, 160))
 MORE = np.stack([RNG.integers(0, OLD + NEW, 40), RNG.integers(OLD, OLD + NEW, 40)])
 KNOWN = np.arange(60)
-#: Needs torch and minutes, features, lengths, or chooses; or averages scores over the graph and keeps no outputs.
-OTHERS = {"cf-gnn", "snaps", "naps-lengths", "auto", "auto-small"}
+#: Needs features, lengths, or chooses; or averages scores over the graph and keeps no outputs.
+OTHERS = {"snaps", "naps-lengths", "auto", "auto-small"}
 
 
 def both(method, **arguments):

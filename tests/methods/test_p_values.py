@@ -7,11 +7,10 @@ import pytest
 from scipy.stats import kstest
 
 import napsets as ns
-from methods.test_full import random_case, scores_of_bag
-from napsets.levels import Exact, Full, Nominal
+from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.methods import Method
-from napsets.scores import APS, THR, Informed
+from napsets.scores import APS, THR, ByLabel, Informed
 from worlds import weak_model
 
 ALPHAS = [0.05, 0.1, 0.2, 0.3, 0.5]
@@ -23,12 +22,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
 @pytest.mark.parametrize("groups", [None, "class", "degree"])
 @pytest.mark.parametrize(
     ("score", "localiser", "level"),
-    [(APS(), Everyone(), Nominal()), (THR(), Hops(2, pool=10.0), Exact()), (Informed(), Everyone(), Full())],
+    [(APS(), Everyone(), Nominal()), (THR(), Hops(2, pool=10.0), Exact()), (Informed(), Everyone(), Exact())],
 )
 def test_a_label_is_in_the_set_exactly_if_its_p_value_is_over_alpha(score, localiser, level, groups):
     graph, p, labels = weak_model(seed=0, nodes=600)
     calibrated = Method(score, localiser, level, groups=groups).calibrate(graph, p, labels, np.arange(400))
-    nodes = np.arange(400, 600)
+    nodes = np.arange(600)  # labelled ones, too: those held out, and those of the reference
     values = calibrated.p_values(nodes)
     for alpha in (0.1, 0.2, 0.3, 0.5):
         assert np.array_equal(values > alpha, calibrated.predict(nodes, alpha).member)
@@ -37,22 +36,23 @@ def test_a_label_is_in_the_set_exactly_if_its_p_value_is_over_alpha(score, local
     assert np.array_equal(sets[3:5].p_values, values[3:5])
 
 
-@pytest.mark.parametrize("seed", range(24))
-@pytest.mark.parametrize("kernels", [False, True])
-def test_p_values_of_a_full_level_are_those_of_every_bag_counted_anew(seed, kernels, monkeypatch):
-    monkeypatch.setattr("napsets.methods.full._KERNELS.pay", lambda work: kernels)
-    data, method, _ = random_case(seed)
-    calibrated = method.fit(data)
-    held_out, classes = calibrated.scored.level_nodes, data.outputs.shape[1]
-    nodes = np.setdiff1d(np.arange(data.outputs.shape[0]), calibrated.scored.reference.nodes)
-    values = calibrated.p_values(nodes)
-    for row, v in enumerate(nodes):
-        others = held_out[held_out != v]
-        for y in range(classes):
-            bag, labels = np.append(others, v), np.append(data.truth[others], y)
-            bound, scores = scores_of_bag(calibrated, data, bag, labels, others)
-            own = bound.at(np.array([v]), np.array([y]))[0]
-            assert values[row, y] == (1 + (scores >= own).sum()) / (1 + others.size)
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("score", [THR(), Informed(), ByLabel(Informed(), 0.5)])
+def test_p_values_of_an_exact_level_are_counted_by_their_definition(score, seed):
+    """Pairs (share of reference scores below, score), compared one by one; all held-out labels set the one level."""
+    graph, p, labels = weak_model(seed=seed, nodes=120)
+    calibrated = Method(score, Everyone(), Exact(), seed).calibrate(graph, p, labels, np.arange(0, 120, 2))
+    scored, nodes = calibrated.scored, np.arange(0, 120, 3)
+    matrix = calibrated.score.matrix(np.arange(120))
+
+    def pair(node, label):
+        others = scored.reference.scores[scored.reference.nodes != node]
+        return (others < matrix[node, label]).sum() / (1 + others.size), matrix[node, label]
+
+    known = {int(node): pair(node, labels[node]) for node in scored.level_nodes}
+    for node, row in zip(nodes.tolist(), calibrated.p_values(nodes), strict=True):
+        for label, value in enumerate(row):
+            assert value == (1 + sum(other >= pair(node, label) for other in known.values())) / (1 + len(known))
 
 
 def test_smoothed_p_values_are_uniform():
@@ -61,7 +61,7 @@ def test_smoothed_p_values_are_uniform():
     results = []
     for draw in range(400):
         order = rng.permutation(labels.size)
-        calibrated = Method(Informed(), Everyone(), Full(), seed=draw).calibrate(graph, p, labels, order[:60])
+        calibrated = Method(Informed(), Everyone(), Exact(), seed=draw).calibrate(graph, p, labels, order[:60])
         results.append(calibrated.p_values(order[60:61], smoothed=True)[0, labels[order[60]]])
     assert kstest(results, "uniform").pvalue > 1e-4
 

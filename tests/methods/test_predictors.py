@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import napsets as ns
 from napsets.localisers import Cut, Everyone, Reference
 from oracles import order_statistic, same_bits
+from searches import hop_thresholds
 
 from .conftest import CALIBRATION, CLASSES, GRAPH, NODES, RNG, SIZE, P, Y, auto, naps, split
 
@@ -20,7 +22,7 @@ def test_naps_is_the_score_the_thresholds_and_the_comparison():
     sets = naps(hops=2, decay="hyperbolic", seed=9).predict(NODES, alpha=0.2)
     u = ns.node_uniforms(np.arange(SIZE), 9)
     S = ns.aps_scores(P, u)
-    tau = ns.hop_thresholds(GRAPH, S[CALIBRATION, Y[CALIBRATION]], CALIBRATION, NODES, [1, 0.5], 0.2)
+    tau = hop_thresholds(GRAPH, S[CALIBRATION, Y[CALIBRATION]], CALIBRATION, NODES, [1, 0.5], 0.2)
     assert same_bits(sets.thresholds, tau)
     assert np.array_equal(sets.member, S[NODES] <= tau[:, None])
     assert np.array_equal(sets.nodes, NODES)
@@ -55,7 +57,7 @@ def test_a_calibration_node_gets_the_order_statistic_of_the_others(alpha):
         ({"decay": [1.0, 0.5, 0.2]}, "`decay` must have a weight for each of the 2 hops; got 3"),
         ({"decay": lambda k: -1.0}, "`decay` must give finite weights"),
         ({"hops": -1}, "`hops` must be at least 0; got -1"),
-        ({"hops": 10**20}, "`hops` must be at most 2,147,483,647; got 100000000000000000000"),
+        ({"hops": 10**20}, "`hops` must be at most 64; got 100000000000000000000"),
         ({"fallback": "nonsense"}, "`fallback` must be 'full' or 'global'; got 'nonsense'"),
         ({"score": "rasp"}, r"`score` must be one of aps, .*thr.*; got 'rasp' \(did you mean 'raps'\?\)"),
         ({"score": 3}, "`score` must be one of aps, .*thr.*, or have the methods matrix and at; got 3"),
@@ -65,14 +67,10 @@ def test_a_calibration_node_gets_the_order_statistic_of_the_others(alpha):
         ({"allow_empty": "no"}, "`allow_empty` must be True or False; got 'no'"),
     ],
 )
-def test_bad_settings_are_refused_at_once_and_when_they_are_assigned_later(settings, message):
+def test_bad_settings_are_refused_at_once(settings, message):
     with pytest.raises(ns.InvalidInputError, match=message):
         ns.NAPS(**settings)
-    (name, value), calibrated = *settings.items(), naps()
-    setattr(calibrated, name, value)
-    with pytest.raises(ns.InvalidInputError, match=message):
-        calibrated.predict(NODES)
-    if name in ("score", "seed", "allow_empty"):
+    if not settings.keys().isdisjoint(("score", "seed", "allow_empty")):
         with pytest.raises(ns.InvalidInputError, match=message):
             ns.SplitConformal(**settings)
 
@@ -87,26 +85,76 @@ def test_scores_go_by_name(name, score):
         assert np.array_equal(one.member, other.member)
 
 
-def test_calibrate_returns_the_predictor():
-    predictor, other = ns.NAPS(), ns.SplitConformal()
-    assert predictor.calibrate(GRAPH, P, Y, calibration=CALIBRATION) is predictor
-    assert other.calibrate(P, Y, calibration=CALIBRATION) is other
+METHODS = [ns.NAPS(), ns.SplitConformal(alpha=0.2), ns.Auto(), ns.Method("thr")]
 
 
-def test_a_failed_calibration_leaves_the_last_one_in_place():
-    predictor = naps()
-    before = predictor.predict(NODES)
-    with pytest.raises(ns.InvalidInputError):
-        predictor.calibrate(GRAPH, P, Y, calibration=[])
-    assert np.array_equal(predictor.predict(NODES).member, before.member)
+@pytest.mark.parametrize("method", METHODS, ids=["naps", "split", "auto", "method"])
+def test_what_other_libraries_call_calibrate_and_predict_is_answered_with_the_right_name(method):
+    with pytest.raises(ns.NotCalibratedError, match=r"write calibrated = method\.calibrate\(\.\.\.\)"):
+        method.predict([0])
+    for name, hint in [("fit", "calibrate"), ("conformalize", "calibrate"), ("predict_set", r"calibrate\(…\).predict")]:
+        with pytest.raises(AttributeError, match=f"a method has no {name}; write {hint}"):
+            getattr(method, name)
+    with pytest.raises(AttributeError, match="object has no attribute 'nonsense'"):
+        _ = method.nonsense
+    calibrated = method.calibrate(GRAPH, P, Y, CALIBRATION)
+    for name, hint in [("predict_set", "predict"), ("fit", r"method\.calibrate"), ("calibrate", r"method\.calibrate")]:
+        with pytest.raises(AttributeError, match=f"a calibrated method has no {name}; write {hint}"):
+            getattr(calibrated, name)
+    assert not hasattr(calibrated, "nonsense")
 
 
-@pytest.mark.parametrize("predictor", [ns.NAPS(), ns.SplitConformal()])
-def test_predicting_before_calibrating_says_so(predictor):
-    with pytest.raises(ns.NotCalibratedError, match=r"predict\(\) needs calibrate\(...\) to be called first"):
-        predictor.predict([0])
-    with pytest.raises(ns.NotCalibratedError, match=r"save\(\) needs calibrate"):
-        predictor.save("never-written")
+@pytest.mark.parametrize("method", METHODS, ids=["naps", "split", "auto", "method"])
+def test_a_method_is_a_value_with_an_error_rate_that_predict_may_override(method):
+    rate = replace(method, alpha=0.3)
+    assert rate != method
+    assert rate == replace(method, alpha=0.3)
+    calibrated = rate.calibrate(GRAPH, P, Y, CALIBRATION)
+    assert calibrated.predict(NODES).alpha == calibrated.method.alpha == 0.3
+    assert calibrated.predict(NODES, 0.05).alpha == 0.05
+    assert calibrated.predict(NODES, [0.05, 0.2])[1].alpha == 0.2
+
+
+def test_a_method_without_a_graph_takes_three_arrays_or_four():
+    four = ns.SplitConformal().calibrate(None, P, Y, CALIBRATION)
+    for calibrated in (
+        split(),
+        ns.SplitConformal().calibrate(P, Y, CALIBRATION, graph=GRAPH),
+        ns.SplitConformal().calibrate(probabilities=P, labels=Y, calibration=CALIBRATION, graph=None),
+        ns.SplitConformal().calibrate(probabilities=P, labels=Y, calibration=CALIBRATION),
+        ns.Method().calibrate(P, Y, calibration=CALIBRATION),
+    ):
+        assert same_bits(calibrated.predict(NODES).thresholds, four.predict(NODES).thresholds)
+    with pytest.raises(TypeError, match="calibration"):
+        ns.NAPS().calibrate(GRAPH, P, Y)
+    with pytest.raises(ns.InvalidInputError, match="`graph` must be"):
+        ns.NAPS().calibrate(None, P, Y, CALIBRATION)
+
+
+def test_new_rows_are_predicted_with_p_values_where_no_graph_is_used():
+    rows = P[NODES[:5]]
+    sets = split().predict(probabilities=rows, alpha=0.2, p_values=True)
+    assert sets.nodes.tolist() == list(range(SIZE, SIZE + 5))
+    assert np.array_equal(sets.p_values > 0.2, sets.member)
+    assert np.array_equal(split().predict(probabilities=rows, alpha=[0.1, 0.2])[1].member, sets.member)
+    for arguments, message in [
+        ({"nodes": [1], "probabilities": rows}, "`nodes` must be given, or else `probabilities`"),
+        ({"ids": [1]}, "`ids` must be left out without `probabilities`"),
+    ]:
+        with pytest.raises(ns.InvalidInputError, match=message):
+            split().predict(**arguments)
+    with pytest.raises(ns.InvalidInputError, match=r"predict_new\(probabilities, edges\)"):
+        naps().predict(probabilities=rows)
+
+
+def test_the_name_of_a_score_is_no_method_but_says_which():
+    for name, hint in [
+        ("aps", "write the method 'split'$"),
+        ("raps", "method 'split' with score='raps'"),
+        ("lac", "thr"),
+    ]:
+        with pytest.raises(ns.InvalidInputError, match=hint):
+            ns.make_method(name)
 
 
 def test_nodes_with_too_little_around_them_get_the_full_set():
@@ -158,9 +206,7 @@ def test_a_calibration_nodes_own_label_is_not_in_its_own_set(make):
     for v in (0, 17, 250):
         changed = Y.copy()
         changed[v] = (changed[v] + 1) % CLASSES
-        predictor = make()
-        args = (GRAPH, P, changed) if make is naps else (P, changed)
-        after = predictor.calibrate(*args, calibration=CALIBRATION).predict([v], 0.3)
+        after = make().method.calibrate(GRAPH, P, changed, calibration=CALIBRATION).predict([v], 0.3)
         assert same_bits(after.thresholds, before.thresholds[[v]])
 
 
@@ -181,7 +227,7 @@ def test_masks_and_tensors_are_taken():
 def test_ids_decide_the_uniform_number_and_may_be_strings():
     names = np.array([f"n{i}" for i in range(SIZE)])
     by_name = ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, ids=names)
-    assert same_bits(by_name.calibrated_.scored.u, ns.node_uniforms(names, 0))
+    assert same_bits(by_name.scored.u, ns.node_uniforms(names, 0))
     objects = ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, ids=names.astype(object))
     assert np.array_equal(by_name.predict(NODES).member, objects.predict(NODES).member)
     numbered = ns.SplitConformal().calibrate(P, Y, calibration=CALIBRATION, ids=np.arange(SIZE))
@@ -196,13 +242,13 @@ def test_seeds_change_the_randomised_sets_and_nothing_else():
 
 def test_float32_probabilities_are_kept_at_their_width():
     predictor = ns.NAPS().calibrate(GRAPH, P.astype(np.float32), Y, calibration=CALIBRATION)
-    assert predictor.calibrated_.score.probabilities.dtype == np.float32
+    assert predictor.score.probabilities.dtype == np.float32
     assert len(predictor.predict(NODES)) == 100
 
 
 def test_large_requests_are_made_in_pieces_that_do_not_show(monkeypatch):
     whole = naps().predict(NODES)
-    monkeypatch.setattr("napsets.methods.calibrated._CHUNK_ENTRIES", 35)
+    monkeypatch.setattr("napsets.methods.thresholds._CHUNK_ENTRIES", 35)
     assert np.array_equal(naps().predict(NODES).member, whole.member)
 
 
@@ -222,41 +268,7 @@ def test_zero_hops_know_nothing_and_say_so():
         assert (naps(hops=0, fallback="global").predict(NODES).member == split().predict(NODES).member).all()
 
 
-@pytest.mark.parametrize("setting", [{"score": "thr"}, {"seed": 5}], ids=["score", "seed"])
-def test_a_score_or_seed_assigned_after_calibrate_asks_for_another_calibration(setting, tmp_path):
-    ring = ns.Graph.from_edge_index([np.arange(30), np.roll(np.arange(30), 1)], num_nodes=30)
-    inputs = (np.tile([0.7, 0.3], (30, 1)), np.arange(30) % 2, np.arange(20))
-    for predictor in (ns.NAPS().calibrate(ring, *inputs), ns.SplitConformal().calibrate(*inputs)):
-        for name, value in setting.items():
-            setattr(predictor, name, value)
-        with pytest.raises(ns.NotCalibratedError, match=f"called again: `{next(iter(setting))}` was changed"):
-            predictor.predict([25])
-        with pytest.raises(ns.NotCalibratedError, match=r"save\(\) needs calibrate"):
-            predictor.save(tmp_path / "a.npz")
-
-
-def test_what_was_changed_after_calibrate_is_named():
-    predictor = naps()
-    predictor.exact = True
-    with pytest.raises(ns.NotCalibratedError, match="called again: `exact` was changed after it"):
-        predictor.predict(NODES)
-    predictor.seed = 8
-    with pytest.raises(ns.NotCalibratedError, match="called again: `seed` and `exact` were changed after it"):
-        predictor.predict(NODES)
-
-
-def test_a_calibration_that_fails_leaves_the_one_before_with_its_settings():
-    predictor = naps()
-    predictor.exact = True
-    with pytest.raises(ns.InvalidInputError, match="at least two nodes for an exact level"):
-        predictor.calibrate(GRAPH, P, Y, calibration=CALIBRATION[:1])
-    with pytest.raises(ns.NotCalibratedError, match="called again: `exact` was changed after it"):
-        predictor.predict(NODES)
-    predictor.exact = False
-    assert np.array_equal(predictor.predict(NODES).member, naps().predict(NODES).member)
-
-
-@pytest.mark.parametrize("make", [naps, split, auto, lambda: naps(exact=True).calibrated_])
+@pytest.mark.parametrize("make", [naps, split, auto, lambda: naps(exact=True)])
 def test_several_alphas_give_a_list_of_sets(make):
     predictor = make()
     for alphas in ([0.1, 0.4], (0.1, 0.4), np.array([0.1, 0.4])):
@@ -308,7 +320,7 @@ def test_sets_that_may_not_be_empty_stay_nested_with_scores_that_rank_labels_the
     assert (several[0].sizes == 1).any()
     for small, large in itertools.pairwise(several):
         assert (small.member <= large.member).all()
-    scores = predictor.calibrated_.score.matrix(NODES)
+    scores = predictor.score.matrix(NODES)
     alone = np.isneginf(np.where(scores <= several[0].thresholds[:, None], scores, -np.inf)).all(axis=1)
     assert np.array_equal(several[0].member[alone].argmax(axis=1), scores[alone].argmin(axis=1))
 
@@ -316,6 +328,6 @@ def test_sets_that_may_not_be_empty_stay_nested_with_scores_that_rank_labels_the
 @pytest.mark.parametrize("score", ["aps", "raps", "saps", "thr", ns.APS(randomized=False), ns.Sharpened()])
 def test_the_most_probable_label_stands_in_where_rows_are_scored_alone(score):
     p = np.vstack([P[:350], np.eye(CLASSES)[RNG.integers(CLASSES, size=50)]])  # some rows leave no doubt
-    calibrated = ns.SplitConformal(score).calibrate(p, Y, calibration=CALIBRATION).calibrated_
+    calibrated = ns.SplitConformal(score).calibrate(p, Y, calibration=CALIBRATION)
     best = calibrated.score.top_labels(calibrated.score.matrix(NODES), NODES)
     assert np.array_equal(best, p[NODES].argmax(axis=1))

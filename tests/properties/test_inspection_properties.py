@@ -27,12 +27,12 @@ DECAYS = ["uniform", "hyperbolic", "geometric", [1.0, 0.0, 0.5], [0.0, 0.0, 0.0]
 )
 def test_threshold_support_effective_size_and_set_are_those_of_predict(problem, score, decay, fallback, allow_empty):
     weights = decay if isinstance(decay, str) else decay[: problem.hops]
-    naps = ns.NAPS(problem.hops, weights, score, 5, allow_empty, fallback)
-    naps.calibrate(problem.graph, problem.probabilities, problem.labels, problem.calibration)
+    naps = ns.NAPS(problem.hops, weights, score, seed=5, allow_empty=allow_empty, fallback=fallback)
+    naps = naps.calibrate(problem.graph, problem.probabilities, problem.labels, problem.calibration)
     nodes = np.arange(problem.graph.num_nodes)
     sets = naps.predict(nodes, problem.alpha)
-    own = ns.NAPS(problem.hops, weights, score, 5, allow_empty)
-    own.calibrate(problem.graph, problem.probabilities, problem.labels, problem.calibration)
+    own = ns.NAPS(problem.hops, weights, score, seed=5, allow_empty=allow_empty)
+    own = own.calibrate(problem.graph, problem.probabilities, problem.labels, problem.calibration)
     around = own.predict(nodes, problem.alpha)
     for node in nodes:
         seen = inspect_node(naps, node, problem.alpha)
@@ -59,7 +59,7 @@ def test_interval_and_threshold_are_those_of_predict_and_follow_from_the_neighbo
     weights = decay if isinstance(decay, str) else decay[: problem.hops]
     drawn = np.array(rows)[: problem.graph.num_nodes]
     naps = ns.NAPS(problem.hops, weights, "cqr", fallback=fallback)
-    naps.calibrate(problem.graph, drawn[:, :2], drawn[:, 2], problem.calibration)
+    naps = naps.calibrate(problem.graph, drawn[:, :2], drawn[:, 2], problem.calibration)
     nodes = np.arange(problem.graph.num_nodes)
     intervals = naps.predict(nodes, problem.alpha)
     for node in nodes:

@@ -25,6 +25,7 @@ from oracles import (
     shortest_edges,
     summed_threshold,
 )
+from searches import make_layout, search_thresholds
 
 CASES = 100_000
 DENOMINATOR = 60
@@ -83,9 +84,9 @@ def test_no_bit_of_any_threshold_differs_in_100_000_random_cases():
         expected = [exact_threshold(hops_from(neighbours, v), order, values, v, weights, alpha) for v in range(size)]
         pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
         graph = ns.Graph.from_edge_index(pairs.T, size, directed=directed)
-        index = ns.CalibrationIndex(graph, scores, calibration)
+        index = make_layout(graph, scores, calibration)
         for strategy in STRATEGIES:
-            computed = ns.neighbourhood_thresholds(
+            computed = search_thresholds(
                 index, np.arange(size), np.array(weights) / DENOMINATOR, float(alpha), threads=1, strategy=strategy
             )
             assert same_bits(computed.values[0, 0], expected), (number, strategy, computed.values[0, 0], expected)
@@ -158,7 +159,7 @@ def test_no_bit_of_any_pooled_threshold_differs_in_100_000_random_cases():
             expected.append(pooled_threshold(others, weights.tolist(), level, rule, pool, alike))
         pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
         graph = ns.Graph.from_edge_index(pairs.T, size, directed=directed)
-        layout = ns.CalibrationIndex(graph, scores, calibration).layout
+        layout = make_layout(graph, scores, calibration)
         rules, pools, alikes = np.array([rule], np.int8), np.array([pool]), np.array([alike])
         reach = Reach(np.array([level]), ROUNDING, rules, pools, alikes, groups)
         for strategy in EVERY_STRATEGY:
@@ -188,9 +189,9 @@ def test_no_bit_of_any_directed_threshold_differs_in_100_000_random_cases():
         expected = [exact_threshold(hops_from(neighbours, v), order, values, v, weights, alpha) for v in range(size)]
         pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
         graph = ns.Graph.from_edge_index(pairs.T, size, directed=True).along(direction)
-        index = ns.CalibrationIndex(graph, scores, calibration)
+        index = make_layout(graph, scores, calibration)
         for strategy in STRATEGIES:
-            computed = ns.neighbourhood_thresholds(
+            computed = search_thresholds(
                 index, np.arange(size), np.array(weights) / DENOMINATOR, float(alpha), threads=1, strategy=strategy
             )
             assert same_bits(computed.values[0, 0], expected), (number, strategy, computed.values[0, 0], expected)

@@ -18,6 +18,7 @@ from oracles import (
     same_bits,
     scipy_distances,
 )
+from searches import hop_thresholds, make_layout, search_splits, search_thresholds
 from strategies import TIED, Case, alphas, cases
 
 
@@ -31,10 +32,10 @@ def exact(case: Case):
 
 @given(case=cases())
 def test_every_strategy_equals_shortest_paths_and_a_sorted_sum(case):
-    index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
+    index = make_layout(case.graph, case.scores, case.calibration)
     weights, expected = [float(w) for w in case.weights], exact(case)
     for strategy in STRATEGIES:
-        thresholds = ns.neighbourhood_thresholds(index, case.nodes, weights, float(case.alpha), strategy=strategy)
+        thresholds = search_thresholds(index, case.nodes, weights, float(case.alpha), strategy=strategy)
         assert same_bits(thresholds.values[0, 0], expected), strategy
 
 
@@ -45,26 +46,26 @@ def test_every_strategy_equals_shortest_paths_and_a_sorted_sum(case):
 )
 def test_every_strategy_follows_the_specification_in_floating_point(case, weights, alpha):
     neighbours = adjacency_sets(case.edges, case.num_nodes, case.directed)
-    index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
+    index = make_layout(case.graph, case.scores, case.calibration)
     expected = []
     for v in range(case.num_nodes):
         hop = hops_from(neighbours, v)
         distance = [hop.get(i, 10**9) for i in range(case.num_nodes)]
         expected.append(float_hop_threshold(distance, case.calibration, case.scores, v, weights, alpha) + 0.0)
     for strategy in STRATEGIES:
-        thresholds = ns.neighbourhood_thresholds(index, case.nodes, weights, alpha, strategy=strategy)
+        thresholds = search_thresholds(index, case.nodes, weights, alpha, strategy=strategy)
         assert same_bits(thresholds.values[0, 0], expected), strategy
 
 
 @given(case=cases())
 def test_hop_counts_are_the_calibration_nodes_at_each_distance(case):
     distance = scipy_distances(case.edges, case.num_nodes, case.directed)[:, case.calibration]
-    index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
+    index = make_layout(case.graph, case.scores, case.calibration)
     weights = [float(w) for w in case.weights]
     expected = np.stack([(distance == k).sum(axis=1) for k in range(1, len(weights) + 1)], axis=1)
     mass, square = expected @ np.array(weights), expected @ np.array(weights) ** 2
     for strategy in STRATEGIES:
-        thresholds = ns.neighbourhood_thresholds(index, case.nodes, weights, float(case.alpha), strategy=strategy)
+        thresholds = search_thresholds(index, case.nodes, weights, float(case.alpha), strategy=strategy)
         assert np.array_equal(thresholds.hop_counts, expected), strategy
         assert np.array_equal(thresholds.support[0], expected @ (np.array(weights) > 0)), strategy
         assert np.allclose(thresholds.effective_size[0] * square, mass**2, rtol=1e-12), strategy
@@ -89,7 +90,7 @@ def test_the_order_of_edges_calibration_and_nodes_changes_no_bit(case, random):
         np.array(edges, dtype=np.int64).reshape(-1, 2).T, case.num_nodes, directed=case.directed
     )
     assert graph == case.graph
-    thresholds = ns.hop_thresholds(
+    thresholds = hop_thresholds(
         graph, [s for _, s in pairs], [v for v, _ in pairs], nodes, [float(w) for w in case.weights], float(case.alpha)
     )
     assert same_bits(thresholds, case.thresholds()[nodes])
@@ -109,11 +110,12 @@ def test_threads_and_batches_change_no_bit(case, threads, size):
 def test_several_alphas_and_decays_in_one_pass_are_those_of_one_at_a_time(case, others, decays):
     rows = [[float(w) / (d + 1) for w in case.weights] for d in range(decays)]
     levels = [float(a) for a in (case.alpha, *others)]
-    together = case.thresholds(hop_weights=rows, alpha=levels)
+    layout = make_layout(case.graph, case.scores, case.calibration)
+    together = search_thresholds(layout, case.nodes, rows, levels).values
     assert together.shape == (decays, len(levels), case.num_nodes)
     for d, row in enumerate(rows):
         for a, alpha in enumerate(levels):
-            assert same_bits(together[d, a], case.thresholds(hop_weights=row, alpha=alpha))
+            assert same_bits(together[d, a], case.thresholds(weights=row, alpha=alpha))
 
 
 @given(case=cases(), random=st.randoms(use_true_random=False), count=st.integers(0, 4))
@@ -121,7 +123,7 @@ def test_splits_searched_together_are_splits_searched_one_by_one(case, random, c
     splits = np.array([[random.random() < 0.6 for _ in case.calibration] for _ in range(count)], dtype=bool)
     splits = splits.reshape(count, len(case.calibration))
     wanted = [[v for v in range(case.num_nodes) if random.random() < 0.5] for _ in range(count)]
-    index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
+    index = make_layout(case.graph, case.scores, case.calibration)
     weights = [float(w) for w in case.weights]
     expected = [np.full(len(nodes), np.inf) for nodes in wanted]
     for s, kept in enumerate(map(np.flatnonzero, splits)):
@@ -130,7 +132,7 @@ def test_splits_searched_together_are_splits_searched_one_by_one(case, random, c
                 nodes=wanted[s], calibration=np.array(case.calibration)[kept], scores=np.array(case.scores)[kept]
             )
     for strategy in STRATEGIES:
-        together = ns.split_thresholds(index, splits, wanted, weights, float(case.alpha), strategy=strategy)
+        together = search_splits(index, splits, wanted, weights, float(case.alpha), strategy=strategy)
         assert len(together) == count
         for thresholds, alone in zip(together, expected, strict=True):
             assert same_bits(thresholds.values[0, 0], alone), strategy
@@ -161,5 +163,5 @@ def test_on_a_complete_graph_one_hop_is_leave_one_out_split_conformal(n, alpha, 
 
     graph = ns.Graph.from_edge_index(np.triu_indices(n, 1), n)
     scores = np.random.default_rng(n).normal(size=n)
-    thresholds = ns.hop_thresholds(graph, scores, np.arange(n), np.arange(n), [1.0], float(alpha), threads=threads)
+    thresholds = hop_thresholds(graph, scores, np.arange(n), np.arange(n), [1.0], float(alpha), threads=threads)
     assert same_bits(thresholds, [order_statistic(np.delete(scores, v).tolist(), alpha) for v in range(n)])

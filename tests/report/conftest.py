@@ -12,9 +12,6 @@ import pytest
 import napsets as ns
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
 from napsets.evaluation.results import Comparison
-from napsets.levels import Exact
-from napsets.localisers import Hops, LocalThresholds, Reference
-from napsets.methods import METHODS, Method
 from napsets.report import ReportData, page_data
 from worlds import FOUR, draw_world, make_numbers
 
@@ -79,29 +76,6 @@ def intervals_file(interval_comparison: Comparison, tmp_path_factory: pytest.Tem
     return ns.report.write_page(path, interval_comparison, ids=NODE_NAMES, dataset="A ring & <i>co</i>", model="noise")
 
 
-@pytest.fixture
-def seven(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Seven methods, three of them made up: two of another score (one exact), and one without weights."""
-
-    class Halves:
-        """Half of the nodes get one threshold, half another: no quantile of anything."""
-
-        def fit(self, reference: Reference) -> Any:
-            return self
-
-        def thresholds(self, nodes: Any, cuts: Any, **_: Any) -> LocalThresholds:
-            values = np.tile(0.5 + 0.4 * (np.asarray(nodes) % 2), (len(cuts), 1))
-            return LocalThresholds(values, np.zeros(len(nodes), dtype=np.int64), np.zeros(len(nodes)))
-
-        def ranks(self, nodes: Any, scores: Any, **_: Any) -> Any:
-            return np.asarray(scores)
-
-    monkeypatch.setitem(METHODS, "thr-naps", lambda s: Method("thr", Hops(s.hops), seed=s.seed))
-    monkeypatch.setitem(METHODS, "thr-split", lambda s: Method("thr", level=Exact(0.5), seed=s.seed))
-    monkeypatch.setitem(METHODS, "odd & <b>even</b>", lambda s: Method(s.score, Halves(), seed=s.seed))
-    return ["split", "naps", "naps-h", "naps-g", "thr-naps", "thr-split", "odd & <b>even</b>"]
-
-
 def marks(page: Any, chart: str) -> int:
     return page.locator(f'[data-chart="{chart}"] .mark-symbol.role-mark path').count()
 
@@ -111,52 +85,24 @@ def wait_for_marks(page: Any, chart: str, count: int) -> None:
     page.wait_for_function("([where, n]) => document.querySelectorAll(where).length === n", arg=[selector, count])
 
 
+def explore(page: Any) -> None:
+    """Open the explorer and wait until it is there."""
+    page.click("#explorer > summary")
+    page.wait_for_function("document.documentElement.dataset.explored === 'true'")
+
+
 def find(page: Any, node: object) -> None:
     page.fill("#search", str(node))
     page.press("#search", "Enter")
 
 
-def texts(page: Any, *ids: str) -> list[str]:
-    """Return what elements show, asking the browser once."""
-    return page.evaluate("ids => ids.map((id) => document.getElementById(id).innerText)", ids)
-
-
-def tables(page: Any, *ids: str) -> list[list[list[str]]]:
-    """Return what the cells in the bodies of tables show, asking the browser once."""
-    return page.evaluate(
-        """ids => ids.map((id) => [...(document.getElementById(id).tBodies[0]?.rows ?? [])]
-             .map((row) => [...row.cells].map((cell) => cell.innerText)))""",
-        ids,
+def tables(page: Any) -> dict[str, list[list[str]]]:
+    """Return the tables of the explorer by their titles."""
+    found = page.evaluate(
+        """() => [...document.querySelectorAll('#node-tables .card')].map((card) => [card.querySelector('h3').innerText,
+             [...card.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText))])"""
     )
-
-
-def shown_set(page: Any) -> list[str]:
-    return page.locator("#node-set li").all_inner_texts()
-
-
-def check_scores(page: Any, scores: np.ndarray) -> None:
-    shown_scores = [float(row[2]) for row in tables(page, "node-labels")[0]]
-    assert shown_scores == pytest.approx(np.sort(scores), abs=5.0001e-5)
-
-
-#: Puts back whatever can be chosen, opened or scrolled on a page, and shows the node that it opened with.
-PUT_BACK = """async (start) => {
-  const tell = (element) => element.dispatchEvent(new Event("change"));
-  for (const details of document.querySelectorAll("details[open]")) details.open = false;
-  for (const button of document.querySelectorAll('button[aria-expanded="true"]')) button.click();
-  for (const box of document.querySelectorAll('input[name="shown"]:not(:checked)')) { box.checked = true; tell(box); }
-  for (const list of document.querySelectorAll("select")) {
-    const first = Math.max(0, [...list.options].findIndex((option) => option.defaultSelected));
-    if (list.selectedIndex !== first) { list.selectedIndex = first; tell(list); }
-  }
-  const method = [...document.querySelectorAll('input[name="method"]')].find((button) => button.defaultChecked);
-  if (!method.checked) { method.checked = true; tell(method); }
-  document.getElementById("search").value = start;
-  document.getElementById("finder").requestSubmit();
-  document.activeElement.blur();
-  scrollTo(0, 0);
-  for (let turn = 0; turn < 2; turn++) await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)));
-}"""
+    return dict(found)
 
 
 class Spare:
@@ -185,7 +131,6 @@ class Tabs:
 
     def __init__(self, spare: Spare) -> None:
         self.spare = spare
-        self.kept: dict[tuple[Path, int, bool], tuple[Any, str]] = {}
         self.windows: list[tuple[bool, Any, dict[str, Any]]] = []
         self.said: list[str] = []
         self.fetched: list[str] = []
@@ -217,19 +162,6 @@ class Tabs:
         page.wait_for_function(READY)
         return page
 
-    def keep(self, path: Path, *, width: int = 1280, phone: bool = False) -> Any:
-        """Open a file the first time; later return the same window, with all that was chosen put back."""
-        key = (path, width, phone)
-        if key in self.kept:
-            page, start = self.kept[key]
-            page.bring_to_front()
-            page.mouse.move(0, 0)
-            page.evaluate(PUT_BACK, start)
-        else:
-            page = self.open(path, width=width, phone=phone)
-            self.kept[key] = page, page.input_value("#search")
-        return page
-
     def close(self) -> None:
         """Empty the windows, and leave them to the next test."""
         for phone, page, listeners in self.windows:
@@ -253,17 +185,3 @@ def open_page(spare: Spare) -> Iterator[Callable[..., Any]]:
     yield tabs.open
     tabs.close()
     tabs.check_silence()
-
-
-@pytest.fixture(scope="module")
-def kept_tabs(spare: Spare) -> Iterator[Tabs]:
-    tabs = Tabs(spare)
-    yield tabs
-    tabs.close()
-
-
-@pytest.fixture
-def keep_page(kept_tabs: Tabs) -> Iterator[Callable[..., Any]]:
-    """Open a file once for the tests of a module; each finds the page as it was when it was opened."""
-    yield kept_tabs.keep
-    kept_tabs.check_silence()

@@ -1,52 +1,82 @@
-"""The charts that every page has."""
+"""Charts are made with Altair from the page's rows: they are valid, and every axis of coverage marks the target."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
-from napsets.report.chart_parts import coverage, ticks
-from napsets.report.charts import _names
+import altair as alt
+import numpy as np
+import pytest
+
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare_intervals
+from napsets.report import ReportData, page_data
+from napsets.report.charts import ticks
+from napsets.report.rows import is_skewed, median_ends, range_names, set_size_groups, weakest_first
+from worlds import make_numbers
 
 
-def rows(*points: tuple[float, float], taken: int = 0, chance: float = 0.0) -> list[dict[str, Any]]:
-    return [
-        {"method": f"method {i}", "mean_size": size, "gap": gap, "taken": i == taken, "chance": chance}
-        | {"size_low": size, "size_high": size, "gap_low": gap, "gap_high": gap}
-        for i, (size, gap) in enumerate(points)
+def test_every_chart_is_a_valid_specification_with_rows_and_the_methods(data: ReportData) -> None:
+    assert {"front", "tradeoff", "up-to", "gap", "scores", "funnel"} < data.specs.keys()
+    for name, spec in data.specs.items():
+        alt.LayerChart.from_dict(spec)  # validates it
+        params = {param["name"]: param["value"] for param in spec["params"]}
+        if name != "scores":
+            assert params["shown"] == data.shown.titles
+            assert {row["method"] for row in spec["datasets"]["rows"]} <= set(data.shown.titles)
+    assert len([name for name in data.specs if name.startswith("by-")]) == 3
+
+
+def test_the_front_uses_every_judged_node_wherever_naps_gives_whole_lines() -> None:
+    numbers = make_numbers(n=970, degree=6, labelled=485)
+    compared = compare_intervals(**numbers, methods=["split", "naps", "naps-h"], alphas=CURVE_ALPHAS)
+    assert 0 < np.isfinite(compared["naps"].sizes).sum() < 485
+    data = page_data(compared)
+    medians = [sorted(result.sizes.tolist())[242] for result in compared]
+    assert [row["median_width"] for row in data.front] == medians
+    drawn = data.specs["front"]["datasets"]["rows"]
+    assert [row["method"] for row in drawn] == [
+        result.title for result, median in zip(compared, medians, strict=True) if math.isfinite(median)
     ]
-
-
-def test_names_of_points_that_lie_together_stand_apart() -> None:
-    together = rows((4.67, 0.021), (4.67, 0.021), (4.6, 0.0212), (4.7, 0.022))
-    places = _names(together, "mean_size", (4.5, 5.3), (0.0, 0.08))
-    assert len(set(places.values())) == len(places) >= 2
-    apart = rows((4.5, 0.02), (5.3, 0.02), (4.5, 0.07))
-    assert {m: place[2] for m, place in _names(apart, "mean_size", (4.5, 5.3), (0.0, 0.08)).items()} == {
-        0: "left", 1: "right", 2: "left",
-    }  # fmt: skip
-
-
-def test_the_recommended_method_is_named_however_crowded_it_is() -> None:
-    crowd = rows(*((4.6 + 0.01 * k, 0.02 + 0.0005 * k) for k in range(8)), taken=5)
-    places = _names(crowd, "mean_size", (4.5, 5.3), (0.0, 0.08))
-    assert 5 in places
-    assert len(places) < 8
-
-
-def test_a_name_is_kept_off_the_line_of_chance_and_off_the_intervals() -> None:
-    line = 300.0 * (1.0 - 0.02 / 0.08)  # in pixels from the top, as the point itself
-    dx, dy, _ = _names(rows((4.6, 0.02), chance=0.02), "mean_size", (4.5, 5.3), (0.0, 0.08))[0]
-    assert (dx, dy) == (12, -12)
-    assert line + dy + 4.0 < line
-    broad = [rows((4.6, 0.02))[0] | {"size_high": 5.0}]
-    assert _names(broad, "mean_size", (4.5, 5.3), (0.0, 0.08))[0][1] != 4
+    assert all(math.isfinite(row["size_high"]) for row in drawn)
 
 
 def test_the_target_is_a_mark_of_every_axis_of_coverage() -> None:
+    assert ticks([0.41, 1.0], 0.9) == [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
     for target in (0.9, 0.95, 0.8, 0.925):
         for low in (0.0, 0.31, 0.62, 0.77):
             marks = ticks([low, 1.0], target)
             assert target in marks
             assert 3 <= len(marks) <= 9
             assert low - 1e-9 <= min(marks) <= max(marks) <= 1.0 + 1e-9
-    assert 0.9 in coverage(domain=[0.5, 1.2], target=0.9)["axis"]["values"]
+
+
+def test_classes_that_the_verdict_names_stand_before_all_others() -> None:
+    covered = {"a": 0.95, "b": 0.70, "c": 0.60, "d": 0.50}
+    rows = [
+        {"method": "m", "class": name, "order": k, "coverage": share, "chance_low": 0.8, "nodes": 9}
+        for k, (name, share) in enumerate(covered.items())
+    ]
+    assert [row["class"] for row in weakest_first(rows, "m", ["b", "c"])] == ["c", "b", "d", "a"]
+
+
+def test_few_set_sizes_stand_alone_and_many_share_ranges() -> None:
+    rows = [{"method": "m", "size": size, "nodes": 10, "coverage": size / 58} for size in range(59)]
+    groups = set_size_groups(rows, 58, 0.9)
+    names = [row["sizes"] for row in groups]
+    assert names == ["0", "1", "2", "3", "4", "5–6", "7–9", "10–14", "15–21", "22–32", "33–48", "49–57", "58"]
+    assert sum(row["nodes"] for row in groups) == 590
+    assert groups[5]["coverage"] == pytest.approx(5.5 / 58)
+    assert [row["sizes"] for row in set_size_groups(rows[:6], 5, 0.9)] == ["0", "1", "2", "3", "4", "5"]
+
+
+def test_widths_are_skewed_where_a_few_are_far_wider() -> None:
+    assert not is_skewed([np.array([1.0, 1.1, 1.2]), np.array([np.inf, 1.3])])
+    assert is_skewed([np.array([0.01, 0.5, 10.0, np.inf])])
+    assert not is_skewed([np.array([0.0, 0.5, 10.0])])
+    assert not is_skewed([np.array([np.inf])])
+
+
+def test_the_interval_of_a_median_lies_between_two_of_the_values() -> None:
+    assert median_ends(np.arange(101.0)) == (50.0, 40.0, 60.0)
+    assert median_ends(np.array([1.0, 2.0, np.inf])) == (2.0, 1.0, np.inf)
+    assert range_names([(0, 0), (1, 4)]) == ["0", "1–4"]

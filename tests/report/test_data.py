@@ -15,12 +15,16 @@ from scipy.stats import betabinom, binom, binomtest
 
 import napsets as ns
 from napsets.checks.text import percent
+from napsets.cli.report import comparison_table
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
+from napsets.evaluation.results import Comparison
 from napsets.levels import chance_band
-from napsets.report import ReportData, page_data
-from napsets.report.chart_parts import wilson
-from napsets.report.summary import Vocabulary, cell, summarise
-from worlds import FOUR, make_numbers
+from napsets.methods import METHODS
+from napsets.report import ReportData, page_data, render
+from napsets.report.first_screen import Commands, first_screen
+from napsets.report.rows import wilson
+from napsets.report.words import cell
+from worlds import FOUR, make_numbers, never_supported
 
 #: The column of the mean size in rows of groups.
 SIZE = {"set": "mean_size", "interval": "mean_width"}
@@ -40,7 +44,7 @@ def hits(data: ReportData, m: int) -> np.ndarray:
 
 
 def test_there_is_a_row_per_method_with_its_metrics(data: ReportData) -> None:
-    assert [row["method"] for row in data.methods] == [method.title for method in data.shown]
+    assert [row["method"] for row in data.methods] == data.shown.titles
     for m, (row, result) in enumerate(zip(data.methods, data.comparison, strict=True)):
         assert row["name"] == result.name
         assert row["coverage"] == result.coverage == pytest.approx(hits(data, m).mean())
@@ -56,11 +60,11 @@ def test_the_lowest_neighbourhood_explains_pccv(data: ReportData) -> None:
 
 
 def test_groups_add_up_to_the_whole_each_with_its_chance_band(data: ReportData) -> None:
-    names = [name for name in ("by_class", "by_degree", "by_width", "by_prediction") if hasattr(data, name)]
-    assert len(names) >= 2
-    for name in names:
-        for result, title in zip(data.comparison, data.kind.titles, strict=True):
-            rows = of_method(getattr(data, name), title)
+    groupings = [group for group in data.parts.groupings if group.field != "sizes"]
+    assert len(groupings) >= 2
+    for group in groupings:
+        for result, title in zip(data.comparison, data.shown.titles, strict=True):
+            rows = of_method(group.rows, title)
             count = sum(row["nodes"] for row in rows)
             assert count == data.comparison.nodes.size
             assert sum(row["coverage"] * row["nodes"] for row in rows) / count == pytest.approx(result.coverage)
@@ -69,8 +73,18 @@ def test_groups_add_up_to_the_whole_each_with_its_chance_band(data: ReportData) 
                 assert row[SIZE[data.comparison.prediction.noun]] >= 0
 
 
+def test_sizes_up_to_each_size_are_a_distribution(data: ReportData) -> None:
+    field = data.parts.up_to_measure.field
+    for result, title in zip(data.comparison, data.shown.titles, strict=True):
+        rows, sizes = of_method(data.parts.up_to, title), result.sizes.tolist()
+        assert [row[field] for row in rows] == sorted(row[field] for row in rows)
+        for row in rows:
+            assert row["share"] == pytest.approx(sum(size <= row[field] for size in sizes) / len(sizes))
+        assert rows[-1]["share"] == pytest.approx(np.isfinite(result.sizes).mean())
+
+
 def test_the_curve_runs_from_one_percent_to_a_half(data: ReportData) -> None:
-    for result, title in zip(data.comparison, data.kind.titles, strict=True):
+    for result, title in zip(data.comparison, data.shown.titles, strict=True):
         rows = of_method(data.curve, title)
         assert [row["alpha"] for row in rows] == list(CURVE_ALPHAS)
         assert [row["coverage"] for row in rows] == result.curve_coverage.tolist()
@@ -78,7 +92,7 @@ def test_the_curve_runs_from_one_percent_to_a_half(data: ReportData) -> None:
 
 
 def test_the_band_is_where_a_method_that_keeps_its_promise_would_be(data: ReportData) -> None:
-    calibrated = data.comparison.results[data.explorer.focus].calibrated
+    calibrated = data.comparison.results[data.shown.place].calibrated
     labels = (calibrated.scored.level_nodes if calibrated.is_exact else calibrated.scored.calibration).size
     nodes = data.comparison.nodes.size
     for row, alpha in zip(data.band, CURVE_ALPHAS, strict=True):
@@ -95,7 +109,7 @@ def test_neighbourhoods_carry_each_methods_coverage_and_size(data: ReportData) -
     comparison = data.comparison
     balls = ns.neighbourhood_partition(comparison.graph, comparison.nodes, min_size=10, seed=3)
     assert len(data.balls) == len(balls) > 0
-    for m, (result, title) in enumerate(zip(comparison, data.kind.titles, strict=True)):
+    for m, (result, title) in enumerate(zip(comparison, data.shown.titles, strict=True)):
         covered = hits(data, m)
         for row, members in zip(data.balls, balls, strict=True):
             inside = np.isin(comparison.nodes, members)
@@ -103,14 +117,14 @@ def test_neighbourhoods_carry_each_methods_coverage_and_size(data: ReportData) -
             assert row["nodes"] == members.size
             assert row["judged"] == (members.size >= 30)
             assert row[title] == pytest.approx(covered[inside].mean())
-            assert row[f"{title} {data.kind.ball_size.field}"] == pytest.approx(sum(sizes) / len(sizes))
+            assert row[f"{title} {data.parts.ball_size.field}"] == pytest.approx(sum(sizes) / len(sizes))
     assert data.left_out + sum(row["nodes"] for row in data.balls) == comparison.nodes.size
 
 
 def test_the_front_has_the_sizes_of_all_judged_nodes_and_the_gaps(data: ReportData) -> None:
     typical = {"set": np.mean, "interval": np.median}[data.comparison.prediction.noun]
     for row, result in zip(data.front, data.comparison, strict=True):
-        size = row[data.kind.curve_size.field]
+        size = row[data.parts.size.field]
         assert result.sizes.size == data.comparison.nodes.size
         assert size == pytest.approx(typical(result.sizes))
         assert row["size_low"] < size < row["size_high"]
@@ -120,35 +134,59 @@ def test_the_front_has_the_sizes_of_all_judged_nodes_and_the_gaps(data: ReportDa
             assert (row["gap"], row["chance"]) == (gap.gap, gap.chance)
 
 
+def screen(data: ReportData, **changes: Any) -> Any:
+    return first_screen(data.shown, data.parts, replace(data.verdict, **changes), Commands())
+
+
 def test_the_first_screen_says_whether_chance_explains_the_distance_from_the_target(data: ReportData) -> None:
-    noun = {"set": "class", "interval": "value"}[data.comparison.prediction.noun]
+    noun = data.shown.words.label
     reasons = {0.89: "; 89 is within the range of chance", 0.90: "", 0.7: "; 70 is less than chance usually explains"}
     for coverage, reason in reasons.items():
-        verdict = replace(data.verdict, coverage=coverage, band=(0.87, 0.93))
-        done = summarise(replace(data, verdict=verdict), Vocabulary()).done
+        done = screen(data, coverage=coverage, band=(0.87, 0.93)).done
         assert f"contains the true {noun} for 90 of 100 nodes{reason}. " in done
-        assert ("less than chance usually explains" in verdict.certainty) == (coverage < 0.87)
-    weak = summarise(replace(data, verdict=replace(data.verdict, weak=())), Vocabulary()).weak
-    assert weak == {"class": "No class or group", "value": "No group"}[noun] + " of nodes clearly misses the target."
+    weak = {"class": "No class or group", "value": "No group"}[noun]
+    assert screen(data, weak=()).weak == f"{weak} of nodes clearly misses the target."
 
 
 def test_the_first_screen_has_one_word_for_one_thing_and_explains_it_once(data: ReportData) -> None:
-    first = summarise(data, Vocabulary())
+    first = data.screen
     shown = " ".join((first.withdrawn, first.result, first.example, first.done, first.method, first.weak, *first.steps))
-    size = data.comparison.prediction.size_text(data.verdict.size)
-    assert f"{size} on average" in first.result
+    assert f"{data.comparison.prediction.size_text(data.verdict.size)} on average" in first.result
     assert shown.count("each node (each item of the graph)") == 1
-    assert "item of the graph" not in summarise(data, Vocabulary.parse("package, section")).done
-    if data.kind.noun == "list":
+    if data.shown.words.item == "list":
         assert re.findall(r"[\w ]{11}\bsets?\b", shown) == ["prediction set"]
         assert re.findall(r"\w+ labels?\b", shown) == ["their labels"]
         sizes: Any = data.comparison[data.verdict.method].sizes
         longer = " and “" in first.example and np.quantile(sizes, 0.9, method="nearest") <= 1
         assert first.example.startswith("Some lists are longer: node" if longer else "For example, node")
-        assert first.example.count("“") >= 2
         empty = round(100 * float(np.mean(sizes == 0)))
         assert (f" {empty} of 100 lists are empty, " in first.example) == (empty > 0)
-    assert "even" not in re.findall(r"\w+", shown)
+
+
+def test_a_users_words_stand_on_the_whole_page(comparison: Comparison) -> None:
+    data = page_data(comparison, words="package, section")
+    text = re.sub(r"<(style|script|code)[^>]*>.*?</\1>|<[^>]+>", " ", render(data), flags=re.DOTALL)
+    kept = ("Calibration nodes", "Evaluation nodes", "calibration nodes", "calibration node")  # terms of the glossary
+    for term in kept:
+        text = text.replace(term, "")
+    for method in data.listed:
+        text = text.replace(method.text, "")
+    assert re.findall(r"[^.]*\b(?:nodes?|class(?:es)?)\b[^.]*", re.sub(r"class \d", "", text)) == []
+    assert text.count("package") > 20
+    assert text.count("section") > 10
+
+
+def test_the_first_screen_needs_no_command_where_nothing_can_be_run(data: ReportData) -> None:
+    nothing = Commands(lambda method: "", lambda method, node: "")
+    made = first_screen(data.shown, data.parts, data.verdict, nothing)
+    assert made.command == ""
+    assert "--help" in made.steps[-1] or made.steps
+    assert data.screen.command == f"comparison[{data.verdict.method!r}].calibrated.predict()"
+    scope = {"comparison": data.comparison, "napsets": ns}
+    assert len(eval(data.screen.command, scope)) > 0
+    name = data.comparison.results[data.shown.place].name
+    if data.comparison.ids is None and data.comparison.graph.original_ids is None and isinstance(data.first_id, int):
+        assert eval(data.commands.inspect(name, data.first_id), scope).node == data.first_id
 
 
 def test_the_front_has_each_methods_gap_beside_chance(world: dict[str, Any]) -> None:
@@ -176,44 +214,79 @@ def test_without_neighbourhoods_the_front_is_over_degrees(world: dict[str, Any])
 
 def test_the_page_is_about_the_method_to_take_or_the_first_beside_it(world: dict[str, Any], data: ReportData) -> None:
     taken = [result.name for result in data.comparison].index(data.verdict.method)
-    assert data.explorer.focus == max(taken, 1)
-    assert data.record["method"] == data.comparison.results[max(taken, 1)].name
-    assert {row["method"] for row in data.front if row["taken"]} == {data.shown[taken].title}
-
-
-def test_the_verdict_decides_what_the_page_is_about(world: dict[str, Any], sets_data: ReportData) -> None:
-    assert (sets_data.verdict.method, sets_data.record["method"]) == ("split", "naps")
-    other = page_data(compare(**(world | {"methods": ["split", "naps", "informed"]}), alphas=CURVE_ALPHAS))
-    assert (other.verdict.method, other.explorer.focus, other.record["method"]) == ("informed", 2, "informed")
+    assert (data.shown.place, data.shown.taken) == (max(taken, 1), taken)
+    assert {row["method"] for row in data.front if row["taken"]} == {data.listed[taken].title}
 
 
 def test_cards_and_tables_say_what_the_rows_say(data: ReportData) -> None:
-    row = data.methods[[result.name for result in data.comparison].index(data.verdict.method)]
-    cards = {card["name"]: card for card in data.kind.cards(data)}
-    assert cards["Coverage"]["value"] == percent(row["coverage"])
-    assert cards["Worst neighbourhood"]["value"] == percent(row["lowest"])
+    row = data.methods[data.shown.taken]
+    cards = {name: (value, note) for name, value, note in data.cards}
+    assert cards["Coverage"][0] == percent(row["coverage"])
+    assert cards["Worst neighbourhood"][0] == percent(row["lowest"])
     held = sum(part.size for part in data.comparison.partition) / row["nodes"]
     count = f"{row['neighbourhoods']} neighbourhood{'s' * (row['neighbourhoods'] != 1)}"
-    note = f"{count} compared, with {percent(held, 0)} of the evaluation nodes"
-    assert cards["Worst neighbourhood"]["note"].endswith(note)
-    assert list(cards.values())[-1]["value"] == f"{row['infinite']:,}"
-    for table in (data.kind.method_table(data), data.kind.size_table(data)):
-        assert [cells[0][0] for cells in table] == data.kind.titles
-    for cells, row in zip(data.kind.size_table(data), data.methods, strict=True):
+    assert cards["Worst neighbourhood"][1].endswith(
+        f"{count} compared, with {percent(held, 0)} of the evaluation nodes"
+    )
+    assert data.cards[-1][1] == f"{row['infinite']:,}"
+    for table in (data.parts.table(data.methods), data.parts.sizes(data.methods)):
+        assert [cells[0][0] for cells in table.rows] == data.shown.titles
+        assert all(len(cells) == len(table.head) for cells in table.rows)
+    for cells, row in zip(data.parts.sizes(data.methods).rows, data.methods, strict=True):
         assert cells[-1][0] == f"{row['infinite']:,}"
 
 
-def test_the_truth_of_a_neighbour_is_shown_only_where_it_calibrates(data: ReportData) -> None:
-    """Truth that judges is shown of the node itself, and of nobody else."""
-    explorer, truth = data.explorer, data.comparison.truth
-    shown = getattr(explorer, "neighbour_label", None)
-    known = ~np.isnan(explorer.neighbour_target) if shown is None else shown >= 0
-    shown = explorer.neighbour_target if shown is None else shown
-    calibrates = set(data.comparison.data.calibration.tolist())
-    position = {str(name): node for node, name in enumerate(data.names.tolist())}
-    nodes = np.array([position[name] for name in explorer.neighbour_names])
-    assert known.tolist() == [node in calibrates for node in nodes.tolist()]
-    assert np.array_equal(shown[known], truth[nodes[known]])
+def test_the_neighbourhoods_listed_are_those_covered_least(data: ReportData) -> None:
+    title = data.shown.titles[data.shown.place]
+    judged = sorted(ball[title] for ball in data.balls if ball["nodes"] >= 30)
+    assert [ball[title] for ball in data.worst] == judged[:6]
+
+
+def supported(comparison: Comparison) -> np.ndarray:
+    finite = np.isfinite([result.prediction.thresholds for result in comparison])
+    return finite[finite.mean(axis=1) >= 0.5].all(axis=0)  # methods of mostly full sets would leave hardly any node
+
+
+def test_supported_nodes_are_those_where_every_method_that_has_support_has_it(world, comparison, monkeypatch) -> None:
+    monkeypatch.setitem(METHODS, "nowhere", never_supported)
+    rows = page_data(compare(**(world | {"methods": [*FOUR, "nowhere"], "alphas": CURVE_ALPHAS}))).methods
+    finite = supported(comparison)
+    assert 0 < finite.sum() < finite.size
+    assert [row["supported"] for row in rows] == [finite.sum()] * 5
+    own = [finite & np.isfinite(result.sets.thresholds) for result in comparison]
+    sizes = [result.sets.sizes[nodes].mean() for result, nodes in zip(comparison, own, strict=True)]
+    assert [row["supported_size"] for row in rows[:4]] == sizes
+    assert np.isnan(rows[4]["supported_size"])
+
+
+def test_set_sizes_add_up_to_all_nodes(sets_data: ReportData, comparison: Comparison) -> None:
+    for result, row, cells in zip(
+        comparison, sets_data.methods, sets_data.parts.sizes(sets_data.methods).rows, strict=True
+    ):
+        rows = of_method(sets_data.parts.details["by_size"], result.title)
+        assert sum(row["nodes"] for row in rows) == len(result.sets)
+        assert sum(row["size"] * row["share"] for row in rows) == pytest.approx(result.mean_size)
+        assert row["empty"] == (result.sets.sizes == 0).sum()
+        assert row["full"] == (result.sets.sizes == 5).sum()
+        assert cells[1][0] == f"{row['empty']:,}"
+
+
+def test_a_method_of_whole_lines_alone_is_named_where_all_others_are_finite(monkeypatch) -> None:
+    monkeypatch.setitem(METHODS, "nowhere", never_supported)
+    compared = compare_intervals(**make_numbers(), methods=["naps", "split", "nowhere"], alphas=CURVE_ALPHAS)
+    data = page_data(compared)
+    title = compared["nowhere"].title
+    assert data.parts.details["shared"] == compared.finite.mean()
+    table = data.parts.table(data.methods)
+    assert any(f"of all methods except {title} are finite" in note for _, note in table.head)
+    assert [row[3][0] for row in table.rows] == [*(f"{row['shared_width']:.3g}" for row in data.methods[:2]), "∞"]
+    shown_table = comparison_table(compared.rows(), ns.PredictionIntervals)
+    shown = str(shown_table.renderables[0])
+    share = 100 * data.parts.details["shared"]
+    assert f"the intervals of all methods except {title} are finite on {share:.1f} % of the nodes" in shown
+    name, value, note = data.cards[1]
+    assert (name, value) == ("Mean width", "∞")
+    assert note.endswith(f"where all are finite {compared.shared_sizes()[0][0]:.3g}") or data.verdict.method != "naps"
 
 
 def test_a_page_wants_the_error_rates_that_it_draws() -> None:

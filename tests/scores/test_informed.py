@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import napsets as ns
+from napsets.features import check_features, nearest_reference
 from napsets.scores import Labelled
-from napsets.scores.evidence import SHARES_PRIOR, Evidence
+from napsets.scores.evidence import SHARES_PRIOR, Evidence, walk
 from napsets.scores.exponents import (
     PRIOR,
     RECALIBRATION_RIDGE,
@@ -24,60 +25,91 @@ from napsets.scores.informed import Informed, informed_probabilities
 from worlds import block_model
 
 
-def slow_features(p, graph, nodes, labels, v, hops=2):
+def slow_features(p, graph, nodes, labels, v, nearest=None):
     """The definition, node by node, with loops."""
     classes = p.shape[1]
     neighbours = [graph.indices[graph.indptr[u] : graph.indptr[u + 1]] for u in range(graph.num_nodes)]
     known = dict(zip(nodes.tolist(), labels.tolist(), strict=True))
+    half = {node: place % 2 for place, node in enumerate(nodes.tolist())}
 
     def mean(u, of):
         return np.mean([of(w) for w in neighbours[u]], axis=0) if len(neighbours[u]) else p[u]
 
+    def met(u, steps):
+        """The labels that walks meet, 0.9 for each step; those of the other half twice from a reference node."""
+        total = np.zeros(classes)
+        for w in neighbours[u] if steps else ():
+            if w in known and half.get(v) != half[w]:
+                total[known[w]] += 1.0 + (v in known)
+            total += met(w, steps - 1)
+        return 0.9 * total / max(len(neighbours[u]), 1)
+
     around = (mean(v, lambda u: p[u]) + mean(v, lambda u: mean(u, lambda w: p[w]))) / 2
     shares = np.bincount(labels, minlength=classes) + SHARES_PRIOR * p.mean(axis=0)
     shares /= shares.sum()
-    near, far, alike = np.zeros((3, classes))
+    near, alike = np.zeros((2, classes))
     for u in neighbours[v]:
         if u in known:
             near[known[u]] += 1
-        for w in neighbours[u]:
-            if w in known and w != v:
-                far[known[w]] += int(2**30 / len(neighbours[u])) / 2**30
     for w, y in known.items():
         if w != v and p[w].argmax() == p[v].argmax():
             alike[y] += 1
-    counted = {"near": near, "far": far, "alike": alike}
-    named = [*("near", "far")[:hops], "alike"]
+    counted = {"near": near, "alike": alike, "wide": met(v, 2)}
+    for count in (5, 25) if nearest is not None else ():
+        similar = [known[w] for w in nearest[v, :count].tolist() if w >= 0]
+        counted[f"similar_{count}"] = np.bincount(similar, minlength=classes)
     parts = [np.log(np.maximum(p[v], 1e-6)), np.log(np.maximum(around, 1e-6))]
-    for name in named:
-        n, k = counted[name], PRIOR[name]
+    for name, n in counted.items():
+        k = PRIOR[name]
         parts.append(np.log((n + k * shares) / (k * shares)))
     return np.stack(parts, axis=1)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.integers(2, 30), st.integers(2, 5), st.integers(0, 2), st.booleans())
-def test_the_evidence_is_that_of_the_definition(seed, nodes, classes, hops, directed):
+@given(st.integers(0, 10**6), st.integers(2, 30), st.integers(2, 5), st.booleans(), st.booleans())
+def test_the_evidence_is_that_of_the_definition(seed, nodes, classes, directed, similar):
     rng = np.random.default_rng(seed)
     ends = rng.integers(nodes, size=(2, rng.integers(0, 3 * nodes)))
     graph = ns.Graph.from_edge_index(ends, num_nodes=nodes, directed=directed)
     p = rng.dirichlet(np.ones(classes), nodes)
     chosen = rng.permutation(nodes)[: rng.integers(1, nodes + 1)]
     labels = rng.integers(classes, size=chosen.size)
-    evidence = Evidence(p, graph, Labelled(chosen, labels), hops)
-    features = evidence.features(np.arange(nodes))
+    nearest = None
+    if similar:
+        features = check_features("features", rng.normal(size=(nodes, 3)))
+        nearest = nearest_reference(features, chosen, rng.random(nodes), 25)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("napsets.scores.evidence._MOST_WALKED", 0)  # two steps
+        evidence = Evidence(p, graph, Labelled(chosen, labels), nearest=nearest)
+    found = evidence.features(np.arange(nodes))
+    assert evidence.names == ("model", "around", "near", "alike", "wide", "similar_5", "similar_25")[: 5 + 2 * similar]
     for v in range(nodes):
-        np.testing.assert_allclose(features[v], slow_features(p, graph, chosen, labels, v, hops), rtol=1e-9, atol=1e-9)
+        expected = slow_features(p, graph, chosen, labels, v, nearest)
+        np.testing.assert_allclose(found[v], expected, rtol=1e-9, atol=1e-9)
+
+
+def test_walks_of_many_steps_obey_their_recursion():
+    graph, _, labels = block_model(0.8)
+    nodes = np.arange(0, 600, 4)
+    met = walk(graph, Labelled(nodes, labels[nodes]), 3)
+    known = np.zeros((600, 3))
+    known[nodes, labels[nodes]] = 1.0
+    exact = np.zeros((600, 3))
+    for _ in range(12):
+        exact = 0.9 * graph.neighbour_means(known + exact)
+    others = np.setdiff1d(np.arange(600), nodes)
+    np.testing.assert_allclose(met[others], exact[others], rtol=1e-9)
+    assert met[nodes].sum() == pytest.approx(exact[nodes].sum(), rel=0.1)
 
 
 def test_a_nodes_own_label_is_not_among_its_evidence():
     graph, p, labels = block_model(0.8)
     nodes = np.arange(0, 600, 2)
-    before = Evidence(p, graph, Labelled(nodes, labels[nodes]), 2)
+    before = Evidence(p, graph, Labelled(nodes, labels[nodes]))
     v = 10
     changed = labels[nodes].copy()
     changed[v // 2] = (changed[v // 2] + 1) % 3
-    after = Evidence(p, graph, Labelled(nodes, changed), 2)
+    after = Evidence(p, graph, Labelled(nodes, changed))
     after.shares = before.shares  # of all labels, in which one more or less of a kind shows
     np.testing.assert_allclose(before.features(np.array([v])), after.features(np.array([v])), rtol=1e-9, atol=1e-12)
 
@@ -91,7 +123,7 @@ def penalised(z, y, *penalties):
 def test_the_exponents_are_the_optimum_of_the_penalised_likelihood():
     graph, p, labels = block_model(0.7, seed=3)
     nodes = np.arange(0, 600, 3)
-    evidence = Evidence(p, graph, Labelled(nodes, labels[nodes]), 2)
+    evidence = Evidence(p, graph, Labelled(nodes, labels[nodes]))
     features, y = evidence.features(nodes), labels[nodes]
     offsets = recalibrated(np.ones((y.size, 0)), np.array([[0.3, 0.0, -0.1]]))
 
@@ -150,7 +182,7 @@ def test_a_great_many_classes_are_not_recalibrated():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(65), 200)
     graph = ns.Graph.from_edge_index(rng.integers(200, size=(2, 400)), num_nodes=200)
-    few, many = (Evidence(q, graph, Labelled(np.arange(100), np.arange(100) % 64), 2).fit() for q in (p[:, :64], p))
+    few, many = (Evidence(q, graph, Labelled(np.arange(100), np.arange(100) % 64)).fit() for q in (p[:, :64], p))
     assert few.recalibration.shape == (2 * 64 + 2, 64)
     assert many.recalibration is None
 
@@ -193,7 +225,7 @@ def test_what_a_neighbour_does_depends_on_how_frequent_its_label_is():
         ({"nodes": [5000]}, "`nodes` must hold ids from 0 to 599"),
         ({"labels": np.full(100, -1)}, "`labels` must be known to be scored"),
         ({"nodes": [1, 1], "labels": [0, 0]}, "`nodes` must not repeat"),
-        ({"hops": 5}, "`hops` must be at most 2"),
+        ({"features": np.ones(3)}, "`features` must be a table of numbers"),
         ({"probabilities": np.ones((600, 3))}, "`probabilities` must have rows that sum to 1"),
     ],
 )
@@ -223,7 +255,7 @@ def test_it_needs_an_exact_level_and_a_graph():
     graph, p, labels = block_model(0.8)
     with pytest.raises(ns.InvalidInputError, match="`level` must be exact for a score that learns from labels"):
         ns.NAPS(score=Informed())
-    with pytest.raises(ns.InvalidInputError, match="`graph` must be given"):
+    with pytest.raises(ns.InvalidInputError, match="`graph` or `features` must be given"):
         ns.SplitConformal(Informed()).calibrate(p, labels, np.arange(100))
     sets = ns.SplitConformal(Informed()).calibrate(p, labels, np.arange(200), graph=graph).predict(np.arange(200, 600))
     assert sets.level is not None
@@ -233,18 +265,16 @@ def test_it_needs_an_exact_level_and_a_graph():
 def test_only_labels_of_the_reference_part_change_the_probabilities():
     graph, p, labels = block_model(0.8)
     calibration = np.arange(0, 600, 2)
-    one = ns.SplitConformal(Informed(), seed=3).calibrate(p, labels, calibration, graph=graph).calibrated_
+    one = ns.SplitConformal(Informed(), seed=3).calibrate(p, labels, calibration, graph=graph)
     changed = labels.copy()
     changed[one.scored.level_nodes] = (changed[one.scored.level_nodes] + 1) % 3
-    other = ns.SplitConformal(Informed(), seed=3).calibrate(p, changed, calibration, graph=graph).calibrated_
+    other = ns.SplitConformal(Informed(), seed=3).calibrate(p, changed, calibration, graph=graph)
     assert np.array_equal(one.score.probabilities, other.score.probabilities)
     assert np.array_equal(one.score.outputs, p)
 
 
 def test_threads_change_no_bit(monkeypatch):
-    from napsets.kernels.threads import Kernels
-
-    monkeypatch.setattr(Kernels, "pay", lambda *_: True)
+    monkeypatch.setattr("napsets.kernels.threads.SMALL", -1)
     graph, p, labels = block_model(0.8)
     results = []
     for threads in ("1", "2", "5"):
@@ -252,6 +282,33 @@ def test_threads_change_no_bit(monkeypatch):
         results.append(informed_probabilities(p, graph, np.arange(200), labels[:200])[0])
     assert np.array_equal(results[0], results[1])
     assert np.array_equal(results[0], results[2])
+
+
+def test_the_gain_of_each_kind_is_what_the_likelihood_falls_by_without_it():
+    graph, p, labels = block_model(0.8)
+    nodes = np.arange(0, 600, 2)
+    evidence = Evidence(p, graph, Labelled(nodes, labels[nodes]))
+    learned, features = evidence.fit(), evidence.features(nodes)
+    theta = np.array([getattr(learned.exponents, name) for name in learned.kinds])
+    offsets = evidence.recalibration(learned, nodes)
+
+    def mean(exponents):
+        return -penalised(offsets + features @ exponents, labels[nodes]) / nodes.size
+
+    for j, gain in enumerate(learned.gains):
+        assert gain == pytest.approx(mean(theta) - mean(theta * (np.arange(theta.size) != j)), abs=1e-9)
+    assert learned.gains[2] > 0.01
+
+
+def test_similar_nodes_are_evidence_without_a_graph():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=900)
+    features = np.eye(3)[labels] + 0.4 * rng.normal(size=(900, 3))
+    p = rng.dirichlet(np.ones(3), 900)  # of a model that knows nothing
+    informed, exponents = informed_probabilities(p, None, np.arange(300), labels[:300], features=features)
+    assert exponents.near == exponents.around == exponents.wide == 0.0
+    assert (informed[300:].argmax(axis=1) == labels[300:]).mean() > 0.8
+    assert "one of the five most similar labelled nodes multiplies" in exponents.explain(similar=True)
 
 
 def test_the_exponents_say_what_a_neighbour_does():

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import napsets as ns
 from napsets.kernels import csr as kernel
-from napsets.kernels.threads import Kernels
 from napsets.methods import load, save
 from napsets.scores import SCORES, ByLabel, Diffused, Informed, Labelled, Sharpened
 from worlds import guess
@@ -38,17 +37,16 @@ def test_diffusion_is_the_sparse_product_of_the_definition(steps):
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 6), st.integers(1, 4))
-def test_sums_over_neighbours_are_the_same_bits_compiled_or_not(seed, nodes, width, threads):
+@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 6))
+def test_sums_over_neighbours_add_in_the_order_of_the_columns(seed, nodes, width):
     rng = np.random.default_rng(seed)
     graph = ns.Graph.from_edge_index(rng.integers(nodes, size=(2, 4 * nodes)), num_nodes=nodes)
     values = rng.normal(size=(nodes, width))
-    few = graph.neighbour_sums(values)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Kernels, "pay", lambda *_: True)
-        compiled = graph.neighbour_sums(values, threads=threads)
-    assert np.array_equal(few, compiled)
-    np.testing.assert_allclose(few, graph.to_scipy().toarray() @ values, rtol=1e-12, atol=1e-12)
+    expected = np.zeros((nodes, width))
+    for u in range(nodes):
+        for v in graph.indices[graph.indptr[u] : graph.indptr[u + 1]]:
+            expected[u] += values[v]
+    assert np.array_equal(graph.neighbour_sums(values), expected)
 
 
 def test_diffusion_needs_a_graph():
@@ -64,7 +62,6 @@ def test_diffusion_needs_a_graph():
         (lambda: Sharpened(power=0), "`power` must be more than 0"),
         (lambda: Sharpened(Diffused()), "`base` must score rows alone; Diffused does not"),
         (lambda: ByLabel(mix=2), r"`mix` must lie in \[0, 1\]"),
-        (lambda: Informed(hops=3), "`hops` must be at most 2; got 3"),
         (lambda: Diffused("rasp"), "`score` must be one of"),
     ],
 )
@@ -112,7 +109,7 @@ def test_by_label_evens_coverage_out_between_classes():
 CHAINS = {
     "diffused": Diffused(ns.RAPS(), 0.3, 2),
     "informed": Informed(ns.APS()),
-    "sharpened": Informed(Sharpened(ns.APS(), 1.5), hops=1),
+    "sharpened": Informed(Sharpened(ns.APS(), 1.5)),
     "by label": ByLabel(Informed(Sharpened(ns.SAPS(), 2.0)), 0.25),
     "diffused informed": Diffused(Informed(ns.THR()), 0.5),
 }
@@ -150,13 +147,13 @@ def test_counts_of_neighbours_labels_are_sums_of_zeros_and_ones(seed, nodes, cla
     expected = graph.neighbour_sums((np.arange(classes) == labels[:, None]).astype(float))
     assert np.array_equal(graph.neighbour_labels(labels, classes), expected)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Kernels, "pay", lambda *_: True)
+        patch.setattr("napsets.kernels.threads.SMALL", -1)
         compiled = kernel.neighbour_labels(graph.indptr, graph.indices, labels, classes, threads)
     assert np.array_equal(compiled, expected)
 
 
 #: Large enough for kernels, which read whatever stands in memory where an array is too short.
-LARGE = ns.Graph.from_edge_index(np.random.default_rng(0).integers(20_000, size=(2, 40_000)), num_nodes=20_000)
+LARGE = ns.Graph.from_edge_index(np.random.default_rng(0).integers(20_000, size=(2, 400_000)), num_nodes=20_000)
 
 
 @pytest.mark.parametrize(
@@ -194,8 +191,6 @@ def test_neighbours_labels_are_one_per_node_and_below_the_number_of_classes(grap
 
 
 @pytest.mark.parametrize("threads", [0, -1, "two", 10**6])
-def test_threads_of_sums_and_of_similar_nodes_are_a_number_that_can_be(threads):
-    for count in (lambda: LARGE.neighbour_sums(np.ones((20_000, 1)), threads=threads),
-                  lambda: ns.similar_nodes(np.ones((5, 2)), threads=threads)):  # fmt: skip
-        with pytest.raises(ns.InvalidInputError, match="`threads` must be"):
-            count()
+def test_threads_of_similar_nodes_are_a_number_that_can_be(threads):
+    with pytest.raises(ns.InvalidInputError, match="`threads` must be"):
+        ns.similar_nodes(np.ones((5, 2)), threads=threads)

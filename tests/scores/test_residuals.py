@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import napsets as ns
-from napsets.scores import Labelled, prediction_type
+from napsets.scores import prediction_type
 from napsets.scores.informed_intervals import (
-    BoundInformedIntervals,
     quantile_regression,
     residual_means,
     residual_sums,
@@ -140,30 +139,4 @@ def test_with_few_labels_the_models_own_quantiles_stay():
     calibrated = ns.SplitConformal(ns.InformedIntervals()).calibrate(
         outputs, rng.normal(size=50), np.arange(30), graph=graph
     )
-    assert np.array_equal(calibrated.calibrated().score.outputs, outputs)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"model_outputs": np.zeros((9, 2))}, "`model_outputs` must have one row per node, 200; got 9"),
-        ({"coefficients": np.zeros((2, 9))}, "`coefficients` must have a row for each of 2 outputs"),
-        ({"coefficients": np.full((2, 5), np.nan)}, "`coefficients` must be finite"),
-        ({"evidence_nodes": np.array([0, 0])}, "`evidence_nodes`"),
-        ({"evidence_targets": np.zeros(3)}, "`evidence_targets`"),
-        ({"evidence_targets": np.full(80, np.inf)}, "`evidence_targets` must be finite"),
-    ],
-)
-def test_parts_of_informed_intervals_that_contradict_each_other_are_refused(changes, message):
-    rng = np.random.default_rng(2)
-    graph = ns.Graph.from_edge_index(rng.integers(200, size=(2, 500)), num_nodes=200)
-    nodes = np.arange(80)
-    bound = ns.InformedIntervals().bind(
-        np.tile([0.0, 1.0], (200, 1)), None, graph, Labelled(nodes, rng.normal(size=80))
-    )
-    described, arrays = bound.parts()
-    again = BoundInformedIntervals.from_parts(described, arrays)
-    assert np.array_equal(again.coefficients, bound.coefficients)
-    assert again.hops == bound.hops == 2
-    with pytest.raises(ns.InvalidInputError, match=message):
-        BoundInformedIntervals.from_parts(described, arrays | changes)
+    assert np.array_equal(calibrated.score.outputs, outputs)

@@ -34,6 +34,15 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
+def missing(store: Path) -> dict[str, Any]:
+    """Log the sets of a store, and return labels that are not in them, as a body for POST /labels."""
+    with Live.open(store) as live:
+        sets = live.predict(log=True)
+    rows = np.flatnonzero(~sets.member.all(axis=1))
+    labels = zip(sets.ids[rows].tolist(), sets.member[rows].argmin(axis=1).tolist(), strict=True)
+    return {"labels": [{"node": node, "label": label} for node, label in labels]}
+
+
 class Client:
     """A client of an application in this process; the application is started and stopped as a server would."""
 

@@ -36,11 +36,11 @@ class Server:
         tailed = f"import napsets.live.logged as logged; logged._TAIL = min({tail}, logged._TAIL); " if tail else ""
         program = [sys.executable, "-c", f"{tailed}from napsets.cli import main; main()"]
         command = [*program, "serve", str(store), "--port", "0", "--json", *options]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise AssertionError(self.process.communicate()[1])
+            raise AssertionError(f"the service ended with code {self.process.wait()}")
         self.url = line.split('"url": "')[1].split('"')[0]
         self.http = httpx.Client(base_url=self.url, timeout=30)
 
@@ -57,15 +57,13 @@ def serve_forked(store: str, tail: int | None, pipe: Connection) -> None:
     from napsets.service.server import run_server
 
     module._TAIL = tail or module._TAIL
-    run_server(Live.open(store), port=0, ready=pipe.send)
+    run_server(lambda: Live.open(store), port=0, ready=lambda url, _: pipe.send(url))
 
 
 def forked(target: Any, *arguments: Any) -> Any:
     """Start a process that was forked from one with everything imported."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        [f"{__package__}.test_killed", "napsets.service.server", "napsets.kernels.following"]
-    )
+    context.set_forkserver_preload([f"{__package__}.test_killed", "napsets.service.server", "napsets.kernels.growing"])
     process = context.Process(target=target, args=arguments)
     process.start()
     return process
@@ -202,9 +200,13 @@ def test_sigterm_under_writes_ends_open_requests_and_the_process(tmp_path: Path)
     for _ in range(2):
         server = Server(store)
         threads = [threading.Thread(target=writer.write, args=(server.url,)) for writer in writers]
+        wanted = 6 + sum(writer.acknowledged for writer in writers)
         for thread in threads:
             thread.start()
-        time.sleep(0.5)
+        for _ in range(600):
+            if sum(writer.acknowledged for writer in writers) >= wanted:
+                break
+            time.sleep(0.05)
         assert server.stop(signal.SIGTERM) == 0
         for thread in threads:
             thread.join()

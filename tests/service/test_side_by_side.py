@@ -141,9 +141,9 @@ def test_sets_are_answered_while_a_batch_is_checked(store: Path, monkeypatch: py
 
 
 def test_sets_are_answered_while_a_large_body_is_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from napsets.service import bodies as module
+    from napsets.service import parsing as module
 
-    parse, began, may_end = module.parse_body, threading.Event(), threading.Event()
+    parse, began, may_end = module.parse_json, threading.Event(), threading.Event()
 
     def slow(*arguments: Any) -> Any:
         began.set()
@@ -151,7 +151,7 @@ def test_sets_are_answered_while_a_large_body_is_read(store: Path, monkeypatch: 
         return parse(*arguments)
 
     with Client(make_app(Live.open(store))) as http:
-        monkeypatch.setattr(module, "parse_body", slow)
+        monkeypatch.setattr(module, "parse_json", slow)
         with sending(http, "/nodes", BIG, began, may_end):
             assert http.get("/sets/n3").status_code == http.get("/livez").status_code == 200
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,28 +27,51 @@ class Case:
     def graph(self) -> ns.Graph:
         return ns.Graph.from_edge_index(self.edge_index, self.labels.size, directed=self.directed)
 
-    def expected(self, hops: int, decay: Any, alpha: float, seed: int, **settings: Any) -> ns.PredictionSets:
-        """What one machine gives."""
-        naps = ns.NAPS(hops=hops, decay=decay, seed=seed, **settings)
-        naps.calibrate_rows(self.graph, self.probabilities, self.labels, self.calibration, self.ids)
-        return naps.predict(self.nodes, alpha=alpha)
+    def calibrated(self, method: Any) -> Any:
+        """A method calibrated on one machine."""
+        graph = ns.Graph.from_edge_index(self.edge_index, self.labels.size, directed=self.directed)
+        return method.calibrate_rows(graph, self.probabilities, self.labels, self.calibration, self.ids)
+
+    def columns(self) -> dict[str, dict[str, Any]]:
+        """The columns of the tables."""
+        ids = self.ids
+        classes = {f"class-{y}": self.probabilities[:, y] for y in range(self.probabilities.shape[1])}
+        names = [f"class-{y}" for y in self.labels[self.calibration]]
+        return {
+            "edges": {"source": ids[self.edge_index[0]], "target": ids[self.edge_index[1]]},
+            "probabilities": {"node": ids, **classes},
+            "labels": {"node": ids[self.calibration], "label": names},
+            "nodes": {"node": ids[self.nodes]},
+        }
 
     def tables(self, spark: Any) -> dict[str, Any]:
-        """The same as DataFrames, made once."""
+        """DataFrames in several partitions, made once."""
         if not self.frames:
-            import pyarrow as pa
-
-            ids = self.ids
-            columns = {f"class-{y}": self.probabilities[:, y] for y in range(self.probabilities.shape[1])}
-            names = [f"class-{y}" for y in self.labels[self.calibration]]
-            frames = {
-                "edges": {"source": ids[self.edge_index[0]], "target": ids[self.edge_index[1]]},
-                "probabilities": {"node": ids, **columns},
-                "labels": {"node": ids[self.calibration], "label": names},
-                "nodes": {"node": ids[self.nodes]},
-            }
-            self.frames = {name: spark.createDataFrame(pa.table(frame)) for name, frame in frames.items()}
+            self.frames = {name: frame(spark, columns).repartition(3) for name, columns in self.columns().items()}
         return self.frames
+
+
+def frame(spark: Any, columns: dict[str, Any]) -> Any:
+    """A DataFrame of some columns."""
+    import pyarrow as pa
+
+    return spark.createDataFrame(pa.table(columns))
+
+
+def in_id_order(case: Case) -> Case:
+    """The same nodes, numbered in the order of their ids, as Spark numbers them."""
+    order = np.argsort(case.ids)
+    rank = np.argsort(order)
+    return replace(
+        case,
+        edge_index=rank[case.edge_index],
+        probabilities=case.probabilities[order],
+        labels=case.labels[order],
+        calibration=np.sort(rank[case.calibration]),
+        ids=case.ids[order],
+        nodes=np.sort(rank[case.nodes]),
+        frames={},
+    )
 
 
 def random_case(
@@ -82,12 +105,11 @@ def random_case(
     )
 
 
-def assert_same_bits(table: Any, case: Case, expected: ns.PredictionSets, outputs: np.ndarray | None = None) -> None:
-    """Every column that Spark gives is, bit for bit, what one machine gives.
-
-    `said` are the probabilities of the nodes, where a method has changed what the model says.
-    """
-    listed = table.toArrow().to_pylist()
+def assert_same_bits(table: Any, case: Case, calibrated: Any, alpha: float) -> None:
+    """Every column that Spark gives is, bit for bit, that of one machine; `table` is of Arrow."""
+    expected = calibrated.predict(case.nodes, alpha)
+    outputs = calibrated.score.probabilities[case.nodes]
+    listed = table.to_pylist()
     rows = {row["node"]: row for row in listed}
     assert len(rows) == len(listed)
     assert sorted(rows) == sorted(case.ids[case.nodes].tolist())
@@ -98,6 +120,5 @@ def assert_same_bits(table: Any, case: Case, expected: ns.PredictionSets, output
     assert [row["size"] for row in ordered] == expected.sizes.tolist()
     assert {row["alpha"] for row in ordered} == {expected.alpha}
     assert [row["labels"] for row in ordered] == [[f"class-{y}" for y in labels] for labels in expected.labels()]
-    outputs = case.probabilities[case.nodes] if outputs is None else outputs
     assert [row["prediction"] for row in ordered] == [f"class-{y}" for y in outputs.argmax(axis=1)]
     assert [row["probability"] for row in ordered] == outputs.max(axis=1).tolist()

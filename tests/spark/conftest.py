@@ -16,8 +16,6 @@ import pytest
 import napsets as ns
 from skips import PACKAGES, lacking
 
-from .cases import Case, random_case
-
 #: Where the package under test lies, so that Spark's workers find the same one, installed or not.
 PACKAGE_ROOT = str(Path(ns.__file__).parents[1])
 
@@ -61,19 +59,7 @@ def spark() -> Iterator[Any]:
     os.environ["PYTHONPATH"] = path
 
 
-@pytest.fixture(params=["graph-on-every-worker", "joins"])
+@pytest.fixture(params=["graph", "joins"])
 def plan(request: pytest.FixtureRequest) -> str:
     """Both plans, which give the same bits."""
     return str(request.param)
-
-
-@pytest.fixture
-def in_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let tasks do what the driver does itself with tables as small as those of the tests."""
-    monkeypatch.setattr("napsets.spark.plans._GATHERED", 0)
-
-
-@pytest.fixture(scope="session")
-def case() -> Case:
-    """A graph of 400 nodes, some of them isolated."""
-    return random_case(40, nodes=400, edges=700, isolated=9)

@@ -37,7 +37,7 @@ RECORDED: dict[str, Any] = {
     "ids": "auto",
     "labels_are": "auto",
     "skip_unknown": False,
-    "plan": "graph-on-every-worker",
+    "plan": "graph",
 }
 
 
@@ -55,7 +55,7 @@ def test_spark_follows_edges_and_takes_levels_and_groups_as_one_machine(spark, t
     assert other.metadata.items() >= RECORDED.items()
     assert json.loads(done.stdout).items() >= {"engine": "spark", "nodes": 60, "classes": 3, "infinite": 19}.items()
     node = world.ids[world.rest[3]]
-    answer = json.loads(must_run("inspect", *world.files, "--node", node, "--like", there, "--json").stdout)
+    answer = json.loads(must_run("inspect", *world.files, "--node", node, *options, "--json").stdout)
     assert float(answer["threshold"]) == one.sets.thresholds[3]
 
 

@@ -1,4 +1,4 @@
-"""The committed results: every row is called what its settings say, and cheap ones are computed again.
+"""The committed results: pages and figures follow from the rows, and cheap rows are computed again.
 
 Training a network gives other last digits on another machine, so that rows about trained models are recomputed from
 committed predictions; everything after them, and the block model, is the same on any machine.
@@ -6,124 +6,137 @@ committed predictions; everything after them, and the block model, is the same o
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from napsets.studies import FULL, STUDIES, BlockCell, CoverageCell, DatasetCell, Laboratory, cells_of
-from napsets.studies.laboratory import cell_kinds
-from napsets.studies.leaderboard import LeaderboardCell
-from napsets.studies.sets import SetsCell, goals
-from napsets.studies.standings import make_standings
+from studies import drift_study, leaderboard, llm, paper, sets
+from studies.block_model import BLOCKS, block_cells
+from studies.coverage import COVERAGE, DATASETS
+from studies.drift import DRIFT
+from studies.rows import Folders
+from studies.tables import svg
 
 ROOT = Path(__file__).parents[2]
-#: The model whose predictions are committed.
-MODEL, SEED = "graphsage-mean", 0
+RESULTS = ROOT / "results"
+FOLDERS = Folders(RESULTS, ROOT / "benchmarks" / "data")
+KINDS = (DATASETS, COVERAGE, BLOCKS, leaderboard.KIND, sets.KIND, DRIFT, llm.LLM)
 
 
-@pytest.fixture(scope="module")
-def laboratory():
-    return Laboratory(ROOT / "results", ROOT / "benchmarks" / "data")
-
-
-def compared(rows):
-    """Everything but the time it took."""
-    return {row["key"]: {name: row[name] for name in row if "seconds" not in name} for row in rows}
-
-
-def assert_recomputed(laboratory, cells):
+def assert_recomputed(kind, cells):
     """Compute the cells again and compare with the committed rows, to the last digits that NumPy versions share."""
-    committed = compared(laboratory.store.rows(cells[0].study))
-    for row in laboratory.compute(cells):
-        kept = committed[row["key"]]
+    committed = {kind.key(row): row for row in kind.read(RESULTS)}
+    rows = kind.compute(cells, FOLDERS)
+    assert [kind.key(row) for row in rows] == [kind.key(cell) for cell in cells]
+    for row in rows:
+        kept = committed[kind.key(row)]
         for name, value in row.items():
-            if "seconds" not in name:
+            if "seconds" not in name and value == value:
                 expected = pytest.approx(kept[name], rel=1e-9) if isinstance(value, float) else kept[name]
                 assert value == expected, (row, name)
 
 
-@pytest.mark.parametrize("study", cell_kinds())
-def test_every_row_is_called_what_its_settings_and_the_codes_version_say(laboratory, study):
-    rows = laboratory.store.rows(study)
+@pytest.fixture(scope="module")
+def studies():
+    """Page and figures of every study, by the name of the page."""
+    paper_rows = paper.PaperRows.read(RESULTS, paper.FULL)
+    board, close = (study.FULL.rows(study.KIND, RESULTS) for study in (leaderboard, sets))
+    streams = drift_study.rows_of(RESULTS, drift_study.drift_cells())
+    papers = llm.rows_of(RESULTS, llm.llm_cells())
+    return {
+        "reproduction": (paper.page(paper_rows), paper.figures(paper_rows)),
+        "leaderboard": (leaderboard.page(board), leaderboard.figures(board)),
+        "sets": (sets.page(close), sets.figures(close)),
+        "drift": (drift_study.page(streams), drift_study.figures(streams)),
+        "tasks/llm": (llm.page(papers), llm.figures(papers)),
+    }
+
+
+@pytest.mark.parametrize("page", ["reproduction", "leaderboard", "sets", "drift", "tasks/llm"])
+def test_the_pages_of_the_documentation_follow_from_the_rows(studies, page):
+    assert studies[page][0] == (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+
+
+def test_the_figures_of_the_documentation_follow_from_the_rows(studies):
+    """But for the names of gradients, which count the figures that a process has drawn."""
+    pytest.importorskip("vl_convert")
+    folders = {"reproduction": "figures", "tasks/llm": "tasks/figures"}
+    for page, (_, charts) in studies.items():
+        folder = ROOT / "docs" / folders.get(page, "figures")
+        for name, chart in charts.items():
+            committed = (folder / f"{name}.svg").read_text(encoding="utf-8")
+            drawn, kept = (re.sub(r"gradient_\d+", "gradient", text) for text in (svg(chart), committed))
+            assert drawn == kept, name
+    names = {f"{name}.svg" for page, (_, charts) in studies.items() for name in charts if page != "tasks/llm"}
+    assert names == {file.name for file in (ROOT / "docs" / "figures").iterdir()}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.folder)
+def test_every_row_has_settings_of_its_own(kind):
+    rows = duckdb.read_parquet(f"{RESULTS}/{kind.folder}/*.parquet").fetchall()
     assert rows
-    assert [row["key"] for row in rows] == [cell_kinds()[study].from_row(row).key for row in rows]
+    assert len(kind.read(RESULTS)) == len(rows)
 
 
-def test_amazon_is_there_with_four_models_and_five_seeds_in_both_protocols(laboratory):
-    rows = {row["key"] for row in laboratory.store.rows("coverage")}
-    wanted = [cell for cell in cells_of("all", FULL) if isinstance(cell, CoverageCell) and cell.dataset[:6] == "amazon"]
-    # Seeds, protocols, then four methods of four models with both inferences, and the ablation's other depths.
+def test_amazon_is_there_with_four_models_and_five_seeds_in_both_protocols():
+    wanted = [cell for cell in paper.cells_of("all", paper.FULL)[COVERAGE] if cell["dataset"] == "amazon-computers"]
+    # Seeds, protocols, then four methods of four models with two presets, and the ablation's other depths.
     assert len(wanted) == 5 * 2 * (2 * 4 * 4 + 3 * 3)
-    assert {cell.key for cell in wanted} <= rows
+    assert set(map(COVERAGE.key, wanted)) <= set(map(COVERAGE.key, COVERAGE.read(RESULTS)))
 
 
 @pytest.mark.parametrize("protocol", ["strict", "as-published"])
-def test_rows_of_tables_2_and_3_follow_from_the_committed_predictions(laboratory, protocol):
-    where = ("amazon-computers", MODEL, SEED, protocol, FULL.inferences[0])
-    cells = [c for c in cells_of("table2", FULL) if (c.dataset, c.model, c.seed, c.protocol, c.inference) == where]
-    assert laboratory.predictor.path(cells[0]).exists()
-    for method in ([cells[0]], cells[1:]):
-        assert_recomputed(laboratory, method)
+def test_rows_of_tables_2_and_3_follow_from_the_committed_predictions(protocol):
+    where = {"dataset": "amazon-computers", "model": "graphsage-mean", "seed": 0, "preset": "graph_cp-6fc8783"}
+    cells = paper.cells_of("table2", paper.FULL)[COVERAGE]
+    cells = [cell for cell in cells if cell.items() >= (where | {"protocol": protocol}).items()]
+    assert len(cells) == 4
+    assert_recomputed(COVERAGE, cells)
 
 
-def test_a_row_of_table_1_follows_from_its_settings(laboratory):
-    assert_recomputed(laboratory, [DatasetCell("amazon-computers", 3)])
+def test_a_row_of_table_1_follows_from_its_settings():
+    assert_recomputed(DATASETS, [{"dataset": "amazon-computers", "seed": 3}])
 
 
-def test_rows_of_the_block_model_follow_from_their_settings(laboratory):
-    draws = FULL.blocks.draws
-    assert_recomputed(laboratory, [BlockCell(250, 0.1, 0.05, tv, draws=draws) for tv in FULL.blocks.tv])
-
-
-@pytest.mark.parametrize(
-    ("where", "methods"),
-    [
-        (("squirrel-filtered", "graphsage-mean", 0, 0.3, 0), ("split", "naps", "informed", "auto")),
-        (("cora-ml", "gcn", 0, 0.05, 0), ("split", "naps-exact", "auto-small")),
-    ],
-)
-def test_rows_of_the_leaderboard_follow_from_the_committed_predictions(laboratory, where, methods):
-    assert_recomputed(laboratory, [LeaderboardCell(*where, method) for method in methods])
+def test_rows_of_the_block_model_follow_from_their_settings():
+    point = {"n": 250, "p_in": 0.1, "p_out": 0.05}
+    assert_recomputed(BLOCKS, [cell for cell in block_cells(0.1) if cell.items() >= point.items()])
 
 
 @pytest.mark.parametrize(
-    "where",
+    ("study", "where", "methods"),
     [
-        ("squirrel-filtered", "gcn", 0, 0.3, 3),
-        ("citeseer-full", "graphsage-mean", 0, 0.05, 19),
-        ("amazon-computers", "graphsage-mean", 0, 0.05, 0),
+        (leaderboard, ("squirrel-filtered", "graphsage-mean", 0.3, 0), ("split", "naps")),
+        (leaderboard, ("cora-ml", "gcn", 0.05, 0), ("split", "naps-exact")),
+        (sets, ("squirrel-filtered", "gcn", 0.3, 3), ("split", "naps", "naps-exact", "daps")),
+        (sets, ("citeseer-full", "graphsage-mean", 0.05, 19), ("split", "naps-exact")),
+        (sets, ("amazon-computers", "graphsage-mean", 0.05, 0), ("split", "naps-exact")),
+        (leaderboard, ("squirrel-filtered", "gcn", 0.3, 0), ("rlcp", "pagerank-exact", "edge-ex", "node-ex")),
+        (leaderboard, ("cora-ml", "graphsage-mean", 0.05, 0), ("rlcp", "edge-ex")),
     ],
 )
-def test_rows_of_the_sets_study_follow_from_the_committed_predictions(laboratory, where):
-    methods = STUDIES["sets"].full.methods if where[0] == "squirrel-filtered" else ("split", "naps-exact", "auto")
-    assert_recomputed(laboratory, [SetsCell(*where, method) for method in methods])
+def test_rows_of_the_comparisons_follow_from_the_committed_predictions(study, where, methods):
+    """Rows of `informed`, `auto` and `auto-small` are of the level before, as the pages say, and are not compared."""
+    place = dict(zip(("dataset", "model", "share", "repetition"), where, strict=True)) | {"seed": 0, "alpha": 0.1}
+    assert_recomputed(study.KIND, [place | {"method": method} for method in methods])
 
 
-def test_the_sets_study_is_whole_and_needs_no_training(laboratory):
-    study = STUDIES["sets"]
-    cells = study.cells(study.full)
+def test_the_sets_study_is_whole_and_needs_no_training():
+    cells, rows = sets.FULL.cells(), sets.KIND.read(RESULTS)
     assert len(cells) == 12 * 2 * 2 * 20 * 7
-    assert {cell.key for cell in cells} == {row["key"] for row in laboratory.store.rows("sets")}
-    for cell in {(cell.dataset, cell.model): cell for cell in cells}.values():
-        assert cell.shipped_predictions() is not None or laboratory.predictor.path(cell).exists()
-    reached = goals(make_standings(laboratory.store.rows("sets"), by_model=True), study.full.models)
-    assert [goal.met for goal in reached] == [True] * 8
+    assert set(map(sets.KIND.key, cells)) == set(map(sets.KIND.key, rows))
+    for dataset, model in {(cell["dataset"], cell["model"]) for cell in cells} - {
+        ("amazon-computers", "graphsage-mean")
+    }:
+        assert FOLDERS.predictions(f"{dataset}_{model}_0.parquet").exists()
 
 
-def test_the_drift_study_is_whole_and_its_rows_follow_from_the_committed_predictions(laboratory):
-    study = STUDIES["drift"]
-    cells = study.cells(study.scope(False, {}))
-    assert {cell.key for cell in cells} == {row["key"] for row in laboratory.store.rows("drift")}
-    for cell in {cell.model_names: cell for cell in cells}.values():
-        assert laboratory.predictor.path(cell).exists()
+def test_the_drift_study_is_whole_and_its_rows_follow_from_the_committed_predictions():
+    cells = drift_study.drift_cells()
+    assert set(map(DRIFT.key, cells)) == set(map(DRIFT.key, DRIFT.read(RESULTS)))
+    for cell in cells:
+        assert FOLDERS.predictions(f"{cell['dataset']}_softmax_{cell['order']}_0.parquet").exists()
     for graph in ("metamath-nf", "eips"):
-        assert_recomputed(laboratory, [cell for cell in cells if (cell.dataset, cell.order) == (graph, "time")])
-
-
-@pytest.mark.parametrize(
-    ("name", "page"), [("all", "reproduction"), ("leaderboard", "leaderboard"), ("sets", "sets"), ("drift", "drift")]
-)
-def test_the_pages_of_the_documentation_are_what_the_rows_say(laboratory, name, page):
-    study = STUDIES[name]
-    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    assert text == study.text(study.rows(laboratory.store, study.scope(False, {})))
+        assert_recomputed(DRIFT, [cell for cell in cells if (cell["dataset"], cell["order"]) == (graph, "time")])

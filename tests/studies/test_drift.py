@@ -8,18 +8,26 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.datasets.registry import read_collected
-from napsets.studies import STUDIES, Laboratory, RowStore
-from napsets.studies.drift import STRATEGIES, Arrivals, DriftCell, follow, train_softmax
+from studies import drift_study
+from studies.drift import (
+    DRIFT,
+    Arrivals,
+    follow,
+    read_timed,
+    stream_predictions,
+    train_softmax,
+    trained,
+)  # fmt: skip
+from studies.rows import Folders
 from worlds import guess
 
 ROOT = Path(__file__).parents[2]
-STUDY = STUDIES["drift"]
+FOLDERS = Folders(ROOT / "results", ROOT / "benchmarks" / "data")
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return STUDY.rows(RowStore(ROOT / "results"), STUDY.scope(False, {}))
+    return drift_study.rows_of(FOLDERS.results, drift_study.drift_cells())
 
 
 @pytest.fixture(scope="module")
@@ -68,15 +76,9 @@ def test_steered_levels_are_those_of_the_p_values(arrivals, delay):
     assert np.array_equal(stream.missed, np.array(p_values) <= stream.levels)
 
 
-def test_labels_that_come_only_for_small_sets_are_few(arrivals):
-    stream = follow(arrivals, "growing", alpha=0.1, labelled="small")
-    assert np.array_equal(stream.labelled, stream.sizes <= 2)
-    assert 0 < stream.labelled.mean() < 1
-
-
 def test_nothing_is_seen_before_its_time():
     """Words of later nodes change nothing about the probabilities of earlier ones."""
-    data = STUDY.cells(STUDY.scope(True, {"dataset": ["eips"]}))[0].load(ROOT / "benchmarks" / "data")
+    data = read_timed("eips", FOLDERS)
     from dataclasses import replace
 
     calibration, stream, before = train_softmax(data, "time", 0)
@@ -91,10 +93,8 @@ def test_nothing_is_seen_before_its_time():
 
 def test_models_that_are_trained_again_are_those_that_were_kept():
     """To the digits that any processor gives: the loss is convex, and the search goes to its end."""
-    laboratory = Laboratory(ROOT / "results", ROOT / "benchmarks" / "data")
-    cell = STUDY.cells(STUDY.scope(True, {"dataset": ["metamath-nf"]}))[0]
-    data = cell.load(laboratory.root)
-    kept, (_, again) = laboratory.predictor(cell, data), next(cell.train(data))
+    cell = drift_study.drift_cells(["metamath-nf"])[0]
+    kept, again = stream_predictions(cell, FOLDERS), trained(cell, read_timed("metamath-nf", FOLDERS))
     assert np.array_equal(kept.nodes, again.nodes)
     assert np.abs(kept.probabilities - again.probabilities).max() < 1e-4
 
@@ -121,16 +121,6 @@ def test_steering_brings_the_average_back_and_evens_it_out(rows, graph):
         assert steered["worst_window"] > max(static["worst_window"], growing["worst_window"])
 
 
-def test_the_page_says_what_the_rows_say(rows):
-    text = STUDY.text(rows)
-    static = chosen(rows, "spack", "static")
-    assert f"| spack | static | {static['coverage']:.3f} | {static['worst_window']:.3f} |" in text
-    assert all(f"- `{name}`: " in text for name in STRATEGIES)
-    assert "napsets reproduce drift" in STUDY.text([])
-    tables = STUDY.tables(rows)
-    assert len({table.name for table in tables}) == len(tables)
-
-
 def write_graph(folder, name="my_graph", **changes):
     rng = np.random.default_rng(4)
     nodes, labels = 400, rng.integers(3, size=400)
@@ -151,45 +141,20 @@ def write_graph(folder, name="my_graph", **changes):
     return folder
 
 
-def test_graphs_of_ones_own_are_followed_too(run, run_json, tmp_path):
+def test_graphs_of_ones_own_are_followed_too(studies, tmp_path):
     write_graph(tmp_path)
-    call = ("reproduce", "drift", "--root", tmp_path, "--results", tmp_path / "results", "--dataset", "my-graph")
-    answer = run_json(*call)
-    assert answer["rows"] == 2 * 5 + 3 * 2 + 2
-    assert {row[0] for row in answer["tables"]["drift-time"]["rows"]} == {"my-graph"}
-    again = run(*call, "--rows-only", "--page", tmp_path / "drift.md")
-    assert again.exit_code == 0, again.output
+    call = ("drift", "--root", tmp_path, "--results", tmp_path / "results", "--dataset", "my-graph")
+    code, shown, _ = studies(*call)
+    assert code == 0
+    assert "Strategies in the order of time" in shown
+    rows = DRIFT.read(tmp_path / "results")
+    assert len(rows) == 2 * 5 + 3 * 2 + 2
+    assert {row["dataset"] for row in rows} == {"my-graph"}
+    studies(*call, "--rows-only", "--page", tmp_path / "drift.md")
     assert "my-graph: calibrated once" in (tmp_path / "drift.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("kind", ["fractions", "dates"])
-def test_times_of_any_kind_keep_their_order(tmp_path, kind):
-    times = np.random.default_rng(5).random(400)
-    stored = times if kind == "fractions" else np.datetime64("2026-01-01", "us") + (1e9 * times).astype(np.int64)
-    write_graph(tmp_path, node_time=stored)
-    data = read_collected(tmp_path / "my_graph.npz")
-    assert np.array_equal(np.argsort(data.times), np.argsort(times))
-    write_graph(tmp_path, node_time=np.append(stored[:-1], stored.dtype.type("NaT" if kind == "dates" else "nan")))
-    with pytest.raises(ns.FileFormatError, match="node_time must be finite numbers or dates"):
-        read_collected(tmp_path / "my_graph.npz")
-
-
-def test_features_below_zero_are_learned_from_too(tmp_path):
-    values = np.random.default_rng(6).normal(scale=5.0, size=(400, 4))
-    rows = {"x_indptr": np.arange(0, 1601, 4), "x_indices": np.tile(np.arange(4), 400), "x_shape": (400, 4)}
-    write_graph(tmp_path, **rows, x_data=values.ravel())
-    probabilities = train_softmax(read_collected(tmp_path / "my_graph.npz"), "time", 0)[2]
-    assert np.allclose(probabilities.sum(axis=1), 1.0)
-
-
-def test_graphs_without_time_and_without_file_are_told(run, tmp_path):
+def test_graphs_without_time_and_without_file_are_told(studies, tmp_path):
     write_graph(tmp_path, node_time=None)
-    call = ("reproduce", "drift", "--root", tmp_path, "--results", tmp_path / "results")
-    assert "has no node_time" in run(*call, "--dataset", "my-graph").stderr
-    assert "left out, because --root does not hold their files: spack" in run(*call, "--dataset", "spack").stderr
-    with pytest.raises(ns.InvalidInputError, match="`model` must be one of softmax"):
-        STUDY.scope(False, {"model": ["gcn"]})
-
-
-def test_a_cell_is_what_its_row_says(rows):
-    assert DriftCell.from_row(rows[0]).key == rows[0]["key"]
+    call = ("drift", "--root", tmp_path, "--results", tmp_path / "results")
+    assert "has no node_time" in studies(*call, "--dataset", "my-graph")[2]

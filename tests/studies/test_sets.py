@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from typing import get_args, get_type_hints
-
 import numpy as np
 import pytest
 from scipy.stats import betabinom
 
 import napsets as ns
-from napsets.cli.reproduce import reproduce
-from napsets.studies import STUDIES, RowStore
-from napsets.studies.draws import KINDS
-from napsets.studies.sets import SetsCell, compare_with_split, coverage_tests
-from napsets.studies.standings import make_standings
-
-STUDY = STUDIES["sets"]
+from studies import sets
+from studies.draws import KINDS
+from studies.sets import compare_with_split, coverage_tests
+from studies.standings import make_standings
+from studies.tables import select
 
 
 def row(method, size, gap, *, graph="dblp", model="gcn", share=0.3, repetition=0, coverage=0.9, level_labels=100):
@@ -24,10 +19,12 @@ def row(method, size, gap, *, graph="dblp", model="gcn", share=0.3, repetition=0
     groups |= {f"share_{kind}": 1.0 for kind in KINDS} | {f"groups_{kind}": 5 for kind in KINDS}
     if graph == "minesweeper":
         groups |= {"excess_neighbourhood": None, "gap_neighbourhood": None}
-    return SetsCell(graph, model, 0, share, repetition, method).row(
-        labels=200, level_labels=level_labels, exact=level_labels < 200, nodes=1000, classes=4, accuracy=0.8,
-        choice="APS", seconds=0.1, coverage=coverage, mean_size=size, empty_rate=0.0, full_rate=0.5, **groups,
-    )  # fmt: skip
+    return {
+        "dataset": graph, "model": model, "seed": 0, "share": share, "repetition": repetition, "method": method,
+        "alpha": 0.1, "labels": 200, "level_labels": level_labels, "exact": level_labels < 200, "nodes": 1000,
+        "classes": 4, "accuracy": 0.8, "choice": "APS", "seconds": 0.1, "coverage": coverage, "mean_size": size,
+        "empty_rate": 0.0, "full_rate": 0.5, **groups,
+    }  # fmt: skip
 
 
 @pytest.fixture
@@ -44,14 +41,14 @@ def rows():
 
 def test_averages_are_over_repetitions_and_ratios_over_graphs(rows):
     standings = make_standings(rows, by_model=True)
-    auto = compare_with_split(standings, 0.3, ["gcn"])["auto"]
-    by_place = {(place.dataset, place.model, place.share, place.method): place for place in standings}
-    assert by_place["dblp", "gcn", 0.3, "auto"].size == pytest.approx(1.5)
-    assert (auto.arithmetic, auto.worst, auto.worst_on) == (0.75, 1.0, "minesweeper, gcn")
-    assert auto.ratio.mean == pytest.approx(np.sqrt(0.5))
-    assert auto.gap_ratio == pytest.approx(0.5)
-    assert auto.gap_ratios["neighbourhood"] == pytest.approx(0.5)  # of the graph that has neighbourhoods
-    assert by_place["minesweeper", "gcn", 0.3, "auto"].total == pytest.approx(3 * 0.02)
+    auto = compare_with_split(select(standings, place="gcn"), 0.3)["auto"]
+    by_place = {(place["dataset"], place["place"], place["share"], place["method"]): place for place in standings}
+    assert by_place["dblp", "gcn", 0.3, "auto"]["size"] == pytest.approx(1.5)
+    assert (auto["arithmetic"], auto["worst"], auto["worst_on"]) == (0.75, 1.0, "minesweeper, gcn")
+    assert auto["ratio"].mean == pytest.approx(np.sqrt(0.5))
+    assert auto["gap_ratio"]["all"] == pytest.approx(0.5)
+    assert auto["gap_ratio"]["neighbourhood"] == pytest.approx(0.5)  # of the graph that has neighbourhoods
+    assert by_place["minesweeper", "gcn", 0.3, "auto"]["total"] == pytest.approx(3 * 0.02)
 
 
 def test_the_p_value_of_one_repetition_is_the_tail_of_the_beta_binomial_law():
@@ -76,41 +73,20 @@ def test_p_values_over_repetitions_are_uniform_where_the_law_holds():
 
 
 def test_the_page_and_the_tables_show_every_method_on_every_graph(rows):
-    text = STUDY.text(rows)
+    text = sets.page(rows)
     assert "on 2 graphs of different kinds, with 2 models per\ngraph" in text
-    assert "| `auto`, 30 % labelled: at most 2 % larger on any graph | 1.02 | 1.0000 met |" in text
     assert "| minesweeper | 200 | 0.800 | 3.00 | 3.00 | 1.50 |" in text
     assert "| dblp | APS (4) | APS (4) |" in text
-    tables = STUDY.tables(rows)
-    assert len({table.name for table in tables}) == len(tables)
-    few = [one for one in rows if one["share"] == 0.3 and one["method"] != "auto-small"]
-    assert "## Goals" not in STUDY.text(few)
-    assert "napsets reproduce sets" in STUDY.text([])
-    assert STUDY.tables([]) == []
-    assert "No results yet" in STUDY.text([row("auto", 1.0, 0.0)])  # nothing to compare with
+    assert "ratio of mean sizes" in str(sets.summary(rows)[0])
+    assert "python -m studies sets" in sets.page([])
+    assert sets.summary([]) == []
+    assert "No results yet" in sets.page([row("auto", 1.0, 0.0)])  # nothing to compare with
 
 
-def test_rows_that_were_changed_by_hand_are_refused(tmp_path, rows):
-    store = RowStore(tmp_path)
-    store.append("sets", rows)
-    assert len(store.rows("sets")) == len(rows)
-    store.append("sets", [rows[0] | {"excess_class": 1.5}])
-    with pytest.raises(ns.FileFormatError, match="a excess_class that is between -1 and 1"):
-        RowStore(tmp_path).rows("sets")
-
-
-def test_the_command_shows_the_rows_and_refuses_what_the_study_does_not_have(run, tmp_path, rows):
-    RowStore(tmp_path / "results").append("sets", rows)
-    call = ("reproduce", "sets", "--results", tmp_path / "results")
+def test_the_command_shows_the_rows_and_writes_their_page(studies, tmp_path, rows):
+    sets.KIND.append(rows, tmp_path / "results")
     options = ("--repetitions", 2, "--dataset", "dblp", "--dataset", "minesweeper", "--rows-only")
-    shown = run(*call, *options, "--page", tmp_path / "sets.md")
-    assert shown.exit_code == 0, shown.output
-    assert "30 % labelled, all models: ratio of mean sizes" in shown.stdout
-    assert (tmp_path / "sets.md").read_text(encoding="utf-8") == STUDY.text(rows)
-    assert json.loads(run(*call, *options, "--json").stdout)["rows"] == len(rows)
-    assert "is not an option of sets" in run(*call, "--sparing", "auto").stderr
-    assert "`seeds` must be 1 in the study of sets; got 3" in run(*call, "--seeds", 3).stderr
-
-
-def test_the_command_has_every_study_of_the_table():
-    assert set(get_args(get_type_hints(reproduce)["target"])) == set(STUDIES)
+    code, shown, _ = studies("sets", "--results", tmp_path / "results", *options, "--page", tmp_path / "sets.md")
+    assert code == 0
+    assert "30 % labelled: ratio of mean sizes" in shown
+    assert (tmp_path / "sets.md").read_text(encoding="utf-8") == sets.page(rows)

@@ -1,12 +1,17 @@
-"""What a node's prediction is based on: the model, and the labelled nodes around it with the strength of each.
+"""What changed a node's outputs: every kind of evidence with its effect, and together they are the whole change.
 
-An informed score of labels multiplies powers of several factors (see `napsets.scores.informed`). On the scale of log
-odds powers become products and products sums: each factor adds its exponent times its logarithm, and what they add up
-to, exponentiated and normalised, is the informed probability of each label.
+An informed score of labels multiplies the model's probabilities by powers of several kinds of evidence and normalises
+(see `napsets.scores.informed`). The normalisation belongs to all kinds together, so a kind by itself has no factor.
+Here all kinds are let in evenly,
 
-Informed intervals make each output of the model a linear function of all its outputs and of the mean residuals of
-labelled nodes one and two hops away (see `napsets.scores.informed_intervals`): a sum of terms, each a coefficient, the
-same for all nodes, times something of the node's own.
+    P_t(y) ∝ P(y) · Π_k F_k(y)^t,   t from 0 to 1,
+
+and each kind is charged with its own part of the normalisation along the way, C_k = ∫ E_{P_t}[log F_k] dt (the
+Aumann–Shapley rule, which no order of the kinds can change). Then Π_k F_k(y)·exp(−C_k) = P'(y) / P(y): the factors
+multiply to what changed P into P'.
+
+Informed intervals are linear in the model's outputs and in mean residuals around the node (see
+`napsets.scores.informed_intervals`), so their kinds add up.
 """
 
 from __future__ import annotations
@@ -15,211 +20,124 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.graph import Graph
 from napsets.methods import Calibrated
-from napsets.scores.evidence import Evidence
-from napsets.scores.exponents import PRIOR, Exponents
+from napsets.scores.base import Labelled
+from napsets.scores.evidence import Evidence, log_floored
+from napsets.scores.exponents import PRIOR
 from napsets.scores.informed import BoundInformed, evidence_of
-from napsets.scores.informed_intervals import RESIDUAL_PRIOR, BoundInformedIntervals, residual_sums
+from napsets.scores.informed_intervals import BoundInformedIntervals, residual_means, residual_sums
 
-#: The hops at which labels are counted one by one; the exponents say which of them count.
-_HOPS = 2
-
-
-def labelled_around(
-    graph: Graph,
-    labelled: BoolArray,
-    node: int,
-    parts: FloatArray,
-    held_out_shares: tuple[BoolArray, FloatArray] | None = None,
-) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    """Return the labelled nodes within two hops of a node in ascending order, the hop of each, and how much it counts.
-
-    It counts as a neighbour (0 or 1), and by what the neighbours pass on of it: each node passes on its entry of
-    `parts` of the labels around it; of nodes of a bag, what `held_out_shares` says.
-    """
-    near = graph.indices[graph.indptr[node] : graph.indptr[node + 1]].astype(np.int64)
-    rows = [graph.indices[graph.indptr[other] : graph.indptr[other + 1]] for other in near]
-    met = np.concatenate([near, *rows]).astype(np.int64)
-    # Each neighbour passes on its share of what its own neighbours say.
-    lengths = [row.size for row in rows]
-    shares = np.concatenate([np.zeros(near.size), np.repeat(parts[near], lengths)])
-    if held_out_shares is not None:
-        passed = np.concatenate([np.zeros(near.size), np.repeat(held_out_shares[1][near], lengths)])
-        shares = np.where(held_out_shares[0][met], passed, shares)
-    direct = np.arange(met.size) < near.size
-    kept = labelled[met] & (met != node)
-    nodes, place = np.unique(met[kept], return_inverse=True)
-    counted, passed_on = (
-        np.bincount(place, weights=column[kept], minlength=nodes.size).astype(np.float64) for column in (direct, shares)
-    )
-    return nodes, np.where(np.isin(nodes, near), 1, 2), counted, passed_on
+#: Points of the quadrature along the way from P to P'.
+_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 
 
-def _strongest_first(nodes: IntArray, strength: FloatArray) -> IntArray:
-    """Return the places of those nodes that are evidence, the strongest first, then by number."""
-    order = np.lexsort((nodes, -strength))
-    places: IntArray = order[strength[order] != 0.0]
-    return places
+@dataclass(frozen=True, eq=False)
+class EvidenceKind:
+    """One kind of evidence about one node."""
 
-
-@dataclass(frozen=True)
-class LabelledEvidence:
-    """A labelled node near another, and how it changes the odds of that one's labels."""
-
-    node: int  #: The labelled node.
-    hop: int  #: 1 for a neighbour, 2 for a neighbour's neighbour.
-    label: int  #: Its label.
-    #: How much the log odds of that label would fall without it, all else as it is. Below 0 it is evidence against the
-    #: label.
-    log_odds: float
-
-    @property
-    def odds(self) -> float:
-        """What it multiplies the odds of its label by."""
-        return float(np.exp(self.log_odds))
+    name: str
+    #: What it counted: labels of each class (their total may be a fraction), or for intervals the labelled nodes. None
+    #: for a kind that counts no labels.
+    counts: FloatArray | None
+    #: What it says by itself: the probabilities averaged, or the mean residual. None for a kind that has no such value.
+    value: FloatArray | None
+    #: Of sets, the factor of each class; of intervals, what it adds to each output.
+    effect: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class NodeEvidence:
-    """How a node's informed probabilities are composed."""
+    """How evidence changed one node's outputs.
 
-    #: Of each label: the model's own probability, and the one from which scores and sets are computed.
+    Attributes
+    ----------
+    model, informed : numpy.ndarray
+        The model's outputs, and those from which the prediction is made: probabilities of the classes, or the outputs
+        of a regression model.
+    multiplies : bool
+        Whether effects are factors (of probabilities) or terms (of numbers). The product of all factors is
+        ``informed / model``, the sum of all terms ``informed − model``; of probabilities below 10⁻⁶, ``informed`` over
+        10⁻⁶.
+    kinds : tuple of EvidenceKind
+        Every kind of evidence, the model's recalibration among them.
+    labelled : numpy.ndarray
+        The neighbours whose labels, or targets, are evidence.
+    truth : numpy.ndarray
+        The labels, or targets, of these.
+    """
+
     model: FloatArray
     informed: FloatArray
-    exponents: Exponents  #: How much each factor counts, for all nodes alike.
-    factors: tuple[str, ...]  #: The factors, in the order of `Exponents`: model, around, near, far, alike.
-    #: Shape (factors, classes): what each adds to the log odds of each label, against the average label; the model's
-    #: part holds its recalibration. 0 means no change. `informed` is the normalised exponential of their sums over the
-    #: factors.
-    contributions: FloatArray
-    voices: tuple[LabelledEvidence, ...]  #: The labelled nodes within two hops that are evidence, the strongest first.
-    sentence: str  #: What a labelled neighbour does to the odds of its label.
+    multiplies: bool
+    kinds: tuple[EvidenceKind, ...]
+    labelled: IntArray
+    truth: FloatArray | IntArray
+
+    @property
+    def effects(self) -> FloatArray:
+        """The effects of all kinds, shape (kinds, outputs)."""
+        return np.stack([kind.effect for kind in self.kinds])
+
+
+def even_factors(logs: FloatArray, start: FloatArray) -> FloatArray:
+    """Return the factor of each kind and class, which multiply to the normalised product over the normalised start.
+
+    Parameters
+    ----------
+    logs : array of shape (kinds, classes)
+        The logarithm of what each kind multiplies probabilities by, up to a constant per kind.
+    start : array of shape (classes,)
+        The logarithm of the probabilities before.
+
+    Examples
+    --------
+    >>> factors = even_factors(np.log([[2.0, 1.0], [6.0, 1.0]]), np.log([0.5, 0.5]))
+    >>> np.round(factors.prod(axis=0) * 0.5, 4).tolist()
+    [0.9231, 0.0769]
+    """
+    centred = logs - logs.mean(axis=1, keepdims=True)
+    total = centred.sum(axis=0)
+    way = start + 0.5 * (_POINTS[:, None] + 1.0) * total
+    p = np.exp(way - way.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    charged = 0.5 * _WEIGHTS @ (p @ centred.T)
+    # The quadrature's own error is shared out, so that the factors multiply exactly.
+    missing = np.logaddexp.reduce(start + total) - np.logaddexp.reduce(start) - charged.sum()
+    factors: FloatArray = np.exp(centred - (charged + missing / charged.size)[:, None])
+    return factors
 
 
 class EvidenceExplainer:
-    """Explains the evidence for any node; made once for many nodes, in O(edges × classes)."""
+    """Explains the evidence for any node's labels; made once for many nodes, in O(edges × classes)."""
 
-    def __init__(self, informed: BoundInformed, graph: Graph) -> None:
+    def __init__(self, informed: BoundInformed, graph: Graph | None) -> None:
         self.informed, self.graph = informed, graph
-        # What the exponents leave out has no weight, so hops that the score does not use may be included.
-        wide = bool(informed.exponents.wide)
-        evidence = Evidence(informed.outputs, graph, informed.reference, _HOPS, wide=wide, learned=informed.learned)
-        self.evidence = evidence if informed.bag is None else evidence.with_bag(informed.bag.labelled)
-        self.labels = np.full(informed.outputs.shape[0], -1, dtype=np.int64)
-        for labelled in (informed.reference, *(() if informed.bag is None else (informed.bag.labelled,))):
-            self.labels[labelled.nodes] = labelled.labels
-        self.taught = np.zeros(self.labels.size, dtype=bool)
-        self.taught[informed.reference.nodes] = True
-
-    @property
-    def sentence(self) -> str:
-        """What a labelled neighbour does to the odds of its label, where labels are as frequent as here."""
-        return self.informed.exponents.explain(self.evidence.shares)
+        self.evidence = Evidence(
+            informed.outputs, graph, informed.reference, nearest=informed.nearest, learned=informed.learned
+        )
 
     def of(self, node: int) -> NodeEvidence:
-        """Return how one node's probabilities are composed."""
-        names, exponents = self.evidence.names, self.informed.exponents
-        theta = np.array([getattr(exponents, name) for name in names])
-        rows = np.array([node])
-        parts = (self.evidence.features(rows)[0] * theta).T
-        parts[0] += self.evidence.recalibration(self.informed.learned, rows)[0]
-        return NodeEvidence(
-            model=self.informed.outputs[node].astype(np.float64),
-            informed=self.informed.probabilities[node].astype(np.float64),
-            exponents=exponents,
-            factors=names,
-            contributions=parts - parts.mean(axis=1, keepdims=True),
-            voices=self.voices(node),
-            sentence=self.sentence,
-        )
-
-    def voices(self, node: int) -> tuple[LabelledEvidence, ...]:
-        """Return the labelled nodes within two hops that are evidence, the strongest first, then by number."""
-        held_out_shares = None if self.informed.bag is None else (~self.taught, self.evidence.held_out_shares)
-        nodes, hops, near, far = labelled_around(
-            self.graph, self.labels >= 0, node, self.evidence.passed_shares, held_out_shares
-        )
-        labels = self.labels[nodes]
-        log_odds = np.zeros(nodes.size)
-        for name, mine in (("near", near), ("far", far)):
-            prior = PRIOR[name] * self.evidence.shares[labels]
-            total = self.evidence.counts[name][node, labels]
-            without = np.maximum(total - mine, 0.0)
-            log_odds += getattr(self.informed.exponents, name) * np.log((total + prior) / (without + prior))
-        return tuple(
-            LabelledEvidence(int(nodes[i]), int(hops[i]), int(labels[i]), float(log_odds[i]))
-            for i in _strongest_first(nodes, np.abs(log_odds))
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class TargetEvidence:
-    """A labelled node near another, and how far it moves that one's outputs.
-
-    Attributes
-    ----------
-    node : int
-        The labelled node.
-    hop : int
-        1 for a neighbour, 2 for a neighbour's neighbour.
-    target, residual : float
-        Its target, and that less the model's best guess for it.
-    shifts : numpy.ndarray
-        How much smaller each output would be without it, all else as it is.
-    """
-
-    node: int
-    hop: int
-    target: float
-    residual: float
-    shifts: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class IntervalEvidence:
-    """How a node's shifted outputs are composed.
-
-    Attributes
-    ----------
-    outputs : tuple of str
-        What the outputs are: lower and upper, or prediction and maybe spread.
-    model, informed : numpy.ndarray
-        Of each output: the model's value, and the one from which the interval is computed.
-    terms : tuple of str
-        What is added up: constant, the model's outputs, near and, with two hops, far.
-    coefficients : numpy.ndarray
-        Shape (outputs, terms): how much each counts, for all nodes alike.
-    values : numpy.ndarray
-        Of each term, what it is for this node: 1, the model's outputs, the mean residuals near and far.
-    counts : numpy.ndarray
-        How many labelled nodes the residuals near and far are of; far, each neighbour counts its share of its own.
-    voices : tuple of TargetEvidence
-        The labelled nodes within reach that are evidence, the strongest first.
-    sentence : str
-        What one labelled neighbour does to the outputs, and what those two hops away do together.
-    """
-
-    outputs: tuple[str, ...]
-    model: FloatArray
-    informed: FloatArray
-    terms: tuple[str, ...]
-    coefficients: FloatArray
-    values: FloatArray
-    counts: FloatArray
-    voices: tuple[TargetEvidence, ...]
-    sentence: str
-
-    @property
-    def contributions(self) -> FloatArray:
-        """Shape (outputs, terms): what each term adds. Their sums are `informed`."""
-        return self.coefficients * self.values
-
-    @property
-    def shifts(self) -> FloatArray:
-        """How far each output was moved."""
-        return self.informed - self.model
+        """Explain the change of one node's probabilities."""
+        evidence, informed, rows = self.evidence, self.informed, np.array([node])
+        exponents = np.array([getattr(informed.exponents, name) for name in evidence.names])
+        features = evidence.features(rows)[0].T
+        # The model's own probabilities are where it starts: only its exponent less 1 changes them.
+        powers = exponents - np.array([name == "model" for name in evidence.names])
+        logs, names = powers[:, None] * features, list(evidence.names)
+        if informed.learned.recalibration is not None:
+            logs = np.vstack([logs, evidence.recalibration(informed.learned, rows)])
+            names.append("recalibration")
+        model = informed.outputs[node].astype(np.float64)
+        factors = even_factors(logs, log_floored(model))
+        kinds = []
+        for k, (name, factor) in enumerate(zip(names, factors, strict=True)):
+            counts = np.expm1(features[k]) * PRIOR[name] * evidence.shares if name in PRIOR else None
+            value = evidence.neighbour_outputs[node] if name == "around" else model if name == "model" else None
+            kinds.append(EvidenceKind(name, counts, value, factor))
+        informed_p = informed.probabilities[node].astype(np.float64)
+        return NodeEvidence(model, informed_p, True, tuple(kinds), *_labelled(self.graph, node, informed.reference))
 
 
 class IntervalEvidenceExplainer:
@@ -227,84 +145,43 @@ class IntervalEvidenceExplainer:
 
     def __init__(self, informed: BoundInformedIntervals, graph: Graph) -> None:
         self.informed, self.graph = informed, graph
-        reference, model = informed.reference, informed.model
-        centre, bag = informed.score.centre(model), informed.bag
-        self.sums = residual_sums(graph, centre, reference, informed.hops)
-        self.targets = np.full(model.shape[0], np.nan)
-        self.targets[reference.nodes] = reference.labels
-        self.passed_shares = 1.0 / np.maximum(graph.degrees, 1)
-        self.held_out_shares: tuple[BoolArray, FloatArray] | None = None
-        if bag is not None:
-            more = residual_sums(graph, centre, bag.labelled, informed.hops, bag.crowded)
-            self.sums = [here + there for here, there in zip(self.sums, more, strict=True)]
-            held_out_shares = self.passed_shares.copy()
-            held_out_shares[bag.crowded] = 0.0
-            self.held_out_shares = np.isnan(self.targets), held_out_shares
-            self.targets[bag.labelled.nodes] = bag.labelled.labels
-        self.residuals = self.targets - centre
+        centre = informed.score.centre(informed.model)
+        self.sums = residual_sums(graph, centre, informed.reference, informed.hops)
+        self.means = residual_means(self.sums)
 
-    @property
-    def sentence(self) -> str:
-        """What one labelled neighbour does to the outputs, and what those two hops away do together."""
-        weights = self._weights
-        if not weights.any():
-            return "the targets of labelled neighbours change nothing"
-        near = self._moves(weights[:, 0] / (1.0 + RESIDUAL_PRIOR))
-        sentence = f"one labelled neighbour whose target is 1 above the model's best guess moves {near}"
-        if weights.shape[1] == 1:
-            return sentence
-        return f"{sentence}; a mean residual of 1 two hops away moves {self._moves(weights[:, 1])}"
-
-    def _moves(self, shifts: FloatArray) -> str:
-        """Say how far outputs are moved, except for those that nothing moves."""
-        named = zip(self.informed.score.columns, shifts, np.abs(self._weights).max(axis=1) > 0, strict=True)
-        return " and ".join(f"{name} by {shift:+.3g}" for name, shift, moved in named if moved)
-
-    @property
-    def _weights(self) -> FloatArray:
-        """The coefficients of residuals, shape (outputs, hops)."""
-        return self.informed.coefficients[:, 1 + self.informed.model.shape[1] :]
-
-    def of(self, node: int) -> IntervalEvidence:
-        """Return how one node's outputs are composed."""
+    def of(self, node: int) -> NodeEvidence:
+        """Explain the shift of one node's outputs."""
         informed = self.informed
-        means = [sums[node, 0] / (sums[node, 1] + RESIDUAL_PRIOR) for sums in self.sums]
-        return IntervalEvidence(
-            outputs=informed.score.columns,
-            model=informed.model[node],
-            informed=informed.outputs[node],
-            terms=("constant", *informed.score.columns, *("near", "far")[: informed.hops]),
-            coefficients=informed.coefficients,
-            values=np.concatenate([[1.0], informed.model[node], means]),
-            counts=np.array([sums[node, 1] for sums in self.sums]),
-            voices=self.voices(node),
-            sentence=self.sentence,
-        )
-
-    def voices(self, node: int) -> tuple[TargetEvidence, ...]:
-        """Return the labelled nodes within reach that are evidence, those that move an output furthest first."""
-        nodes, hops, *counts = labelled_around(
-            self.graph, ~np.isnan(self.targets), node, self.passed_shares, self.held_out_shares
-        )
-        targets, residuals = self.targets[nodes], self.residuals[nodes]
-        shifts = np.zeros((nodes.size, self.informed.model.shape[1]))
-        for hop, (sums, mine) in enumerate(zip(self.sums, counts, strict=False)):
-            total, count = sums[node]
-            without = np.maximum(count - mine, 0.0)
-            moved = total / (count + RESIDUAL_PRIOR) - (total - mine * residuals) / (without + RESIDUAL_PRIOR)
-            shifts += moved[:, None] * self._weights[:, hop]
-        return tuple(
-            TargetEvidence(int(nodes[i]), int(hops[i]), float(targets[i]), float(residuals[i]), shifts[i])
-            for i in _strongest_first(nodes, np.abs(shifts).max(axis=1))
-        )
+        model, coefficients = informed.model[node], informed.coefficients
+        columns = model.size + 1
+        own = coefficients[:, :columns] @ np.concatenate([[1.0], model]) - model
+        kinds = [EvidenceKind("recalibration", None, None, own)]
+        for name, sums, means, weights in zip(
+            ("near", "far"), self.sums, self.means, coefficients[:, columns:].T, strict=False
+        ):
+            mean = means[node]
+            kinds.append(EvidenceKind(name, sums[node, 1:], np.array([mean]), weights * mean))
+        labelled = _labelled(self.graph, node, informed.reference)
+        return NodeEvidence(model, informed.outputs[node], False, tuple(kinds), *labelled)
 
 
-def explainer_of(calibrated: Calibrated) -> EvidenceExplainer | IntervalEvidenceExplainer | None:
-    """Return what explains the evidence for any node; None if the prediction is based on the model only."""
-    graph, bound = calibrated.graph, calibrated.score
+def _labelled(graph: Graph | None, node: int, reference: Labelled) -> tuple[IntArray, FloatArray | IntArray]:
+    """Return the reference nodes among a node's neighbours, ascending, and their labels or targets."""
     if graph is None:
-        return None
-    if isinstance(bound, BoundInformedIntervals):
+        return reference.nodes[:0], reference.labels[:0]
+    near = graph.indices[graph.indptr[node] : graph.indptr[node + 1]]
+    mine = np.flatnonzero(np.isin(reference.nodes, near) & (reference.nodes != node))
+    mine = mine[np.argsort(reference.nodes[mine], kind="stable")]
+    return reference.nodes[mine], reference.labels[mine]
+
+
+Explainer = EvidenceExplainer | IntervalEvidenceExplainer
+
+
+def explainer_of(calibrated: Calibrated) -> Explainer | None:
+    """Return the explainer of evidence; None if predictions are based on the model alone."""
+    graph, bound = calibrated.graph, calibrated.score
+    if isinstance(bound, BoundInformedIntervals) and graph is not None:
         return IntervalEvidenceExplainer(bound, graph)
     informed = evidence_of(bound)
     return None if informed is None else EvidenceExplainer(informed, graph)

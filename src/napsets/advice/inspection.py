@@ -9,15 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from napsets.advice.evidence import IntervalEvidence, NodeEvidence, explainer_of
+from napsets.advice.evidence import NodeEvidence, explainer_of
 from napsets.advice.threshold import NodeInspection, inspect_threshold
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, check_node
 from napsets.checks.frames import find_nodes
-from napsets.checks.values import check_alpha, in_digits
+from napsets.checks.values import check_alpha, check_kind
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
-from napsets.methods import NAPS, Auto, Calibrated, RandomisedNAPS, SplitConformal
+from napsets.methods import Calibratable, Calibrated
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
-from napsets.scores.informed_intervals import BoundInformedIntervals
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -74,18 +73,6 @@ class SetInspection(NodeInspection):
         """Say where the threshold comes from, or the thresholds of the labels."""
         if self.label_thresholds is None:
             return super().threshold_reason()
-        if self.base_threshold is not None and self.listeners is not None and np.isfinite(self.threshold):
-            moved = int(np.abs(self.label_thresholds - self.base_threshold).argmax())
-            base, low, high = (
-                f"{value:.4f}"
-                for value in (self.base_threshold, self.label_thresholds.min(), self.label_thresholds.max())
-            )
-            between = f"between {low} and {high}, and label {moved} changes it most"
-            return (
-                "Each candidate label is compared with the held-out labels, whose scores count it as evidence: it "
-                f"changes {self.listeners.size} of these scores. Without a candidate the threshold is {base}; with any "
-                f"of them it is {low if low == high else between}."
-            )
         how = (
             "Labelled nodes are weighted by the ratio of their class, and a candidate by the ratio of its own"
             if self.shifted
@@ -114,8 +101,6 @@ class IntervalInspection(NodeInspection):
         The score of the target that fits best.
     neighbour_targets : numpy.ndarray or None
         The targets of the neighbours; None if they are not known, as in a predictor read from a file.
-    end_thresholds : numpy.ndarray or None
-        The thresholds of the lower and the upper end, where each has its own; `threshold` is then the larger.
     """
 
     everything: ClassVar[str] = "the interval is the whole line"
@@ -129,8 +114,7 @@ class IntervalInspection(NodeInspection):
     rule: str
     smallest_score: float
     neighbour_targets: FloatArray | None = None
-    evidence: IntervalEvidence | None = None
-    end_thresholds: FloatArray | None = None
+    evidence: NodeEvidence | None = None
 
     @classmethod
     def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> dict[str, Any]:
@@ -146,24 +130,12 @@ class IntervalInspection(NodeInspection):
             "rule": bound.score.rule,
             "smallest_score": float(bound.at(row.nodes, row.centre)[0]),
             "neighbour_targets": _targets(calibrated, neighbours),
-            "end_thresholds": None if row.end_thresholds is None else row.end_thresholds[0],
         }
 
     @property
     def width(self) -> float:
         """How far the ends are apart."""
         return self.upper - self.lower
-
-    def threshold_reason(self) -> str:
-        """Say where the threshold comes from, or those of the two ends."""
-        if self.end_thresholds is None or self.listeners is None or not np.isfinite(self.threshold):
-            return super().threshold_reason()
-        low, high, base = map(in_digits, (*self.end_thresholds.tolist(), self.base_threshold))
-        return (
-            "Each candidate target is compared with the held-out targets, whose scores count it as evidence: it "
-            f"changes {self.listeners.size} of these scores. Without a candidate the threshold is {base}; with one it "
-            f"is {low} below the outputs and {high} above."
-        )
 
     def _exception(self) -> str:
         """Say where no target's score is that low."""
@@ -179,7 +151,7 @@ _INSPECTIONS: Mapping[type[Prediction], type[NodeInspection]] = {
 
 
 def inspect_node(
-    predictor: NAPS | SplitConformal | Auto | RandomisedNAPS | Calibrated,
+    calibrated: Calibrated,
     node: ArrayLike | None = None,
     alpha: float | None = None,
     *,
@@ -189,12 +161,12 @@ def inspect_node(
 
     Parameters
     ----------
-    predictor : NAPS, SplitConformal, Auto, RandomisedNAPS or Calibrated
-        A calibrated predictor, or what `Method.calibrate` gave.
+    calibrated : Calibrated
+        What `calibrate` of a method returned.
     node : int or str
         The node, by the id that `calibrate` was given; without ids, its position.
     alpha : float, optional
-        Error rate; by default that of `predict`: 0.1, or what an `Auto` was made for.
+        Error rate; by default the method's own.
     position : int, optional
         The node by its position 0..n−1, whatever its id.
 
@@ -211,13 +183,9 @@ def inspect_node(
     >>> round(seen.lower, 2), round(seen.upper, 2), seen.neighbour_targets.tolist()
     (4.0, 6.0, [5.0, 4.0, 7.0])
     """
-    if not isinstance(predictor, NAPS | SplitConformal | Auto | RandomisedNAPS | Calibrated):
-        raise InvalidInputError(
-            f"`predictor` must be a NAPS or another calibrated method; got {type(predictor).__name__}"
-        )
-    if not isinstance(predictor, Calibrated) and predictor.calibrated_ is None:
-        raise NotCalibratedError("inspect_node needs a predictor whose calibrate(...) was called")
-    calibrated = predictor if isinstance(predictor, Calibrated) else predictor.calibrated()
+    if isinstance(calibrated, Calibratable):
+        raise NotCalibratedError("inspect_node needs a calibrated method: what its calibrate(...) returns")
+    check_kind("calibrated", calibrated, Calibrated, way="Pass what calibrate(...) of a method returns.")
     if (node is None) == (position is None):
         raise InvalidInputError("`node` must be given, or else its `position`; not both")
     if position is None:
@@ -234,7 +202,7 @@ def inspect_node(
 
 
 def inspect_row(
-    calibrated: Calibrated, prediction: Prediction, row: int, evidence: NodeEvidence | IntervalEvidence | None = None
+    calibrated: Calibrated, prediction: Prediction, row: int, evidence: NodeEvidence | None = None
 ) -> NodeInspection:
     """Explain one row of an existing prediction, without predicting again; nothing is checked."""
     this = prediction[row : row + 1]
@@ -245,15 +213,8 @@ def inspect_row(
     return inspection(**parts | inspection.own_parts(calibrated, this, parts["neighbours"], evidence))
 
 
-def _targets(calibrated: Calibrated, nodes: IntArray) -> FloatArray | None:
-    """Return the targets of some reference nodes, as far as they were kept."""
-    scored, bound = calibrated.scored, calibrated.score
-    known, targets = scored.reference.nodes, scored.labels
-    if isinstance(bound, BoundInformedIntervals):  # which a file has, too
-        labelled = bound.reference if bound.bag is None else bound.bag.labelled
-        known, targets = labelled.nodes, labelled.labels
-    if targets.size != known.size:
-        return None
+def _targets(calibrated: Calibrated, nodes: IntArray) -> FloatArray:
+    """Return the targets of some reference nodes."""
     of_node = np.full(calibrated.num_nodes, np.nan)
-    of_node[known] = targets
+    of_node[calibrated.scored.reference.nodes] = calibrated.scored.labels
     return of_node[nodes]

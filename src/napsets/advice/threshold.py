@@ -15,12 +15,12 @@ import numpy.typing as npt
 from napsets.checks.arguments import FloatArray, IntArray, check_node
 from napsets.checks.values import check_count, check_hops, in_digits, plain
 from napsets.graph import Graph, check_graph
-from napsets.kernels.layout import FEW_HOPS
-from napsets.localisers import Everyone, HopsLocal, PathLengthsLocal, Reference, WeighedLocal
+from napsets.localisers import Everyone, HopsLocal, PathLengthsLocal, Reference
 from napsets.localisers.base import graph_of
+from napsets.localisers.shifts import ImportanceLocal
 from napsets.localisers.weights import WeightsLocal
 from napsets.methods import Calibrated
-from napsets.quantile import required_mass
+from napsets.quantile import pooled_mass, required_mass
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,6 @@ class NodeInspection(ABC):
         What the score was made of, where it takes the labels, or targets, around a node as evidence.
     ids : numpy.ndarray or None
         What all nodes are called, where they have ids; `node` and `neighbours` are positions.
-    base_threshold : float or None
-        Where each candidate is evidence for those held out: the threshold without any candidate. What a candidate
-        itself changed is the difference.
-    listeners : numpy.ndarray or None
-        The labelled nodes held out that have the candidate as evidence.
     """
 
     #: What a threshold of +∞ gives.
@@ -132,8 +127,6 @@ class NodeInspection(ABC):
     neighbour_distances: FloatArray | None = None
     evidence: Any = None
     ids: npt.NDArray[Any] | None = None
-    base_threshold: float | None = None
-    listeners: IntArray | None = None
 
     @classmethod
     @abstractmethod
@@ -204,8 +197,6 @@ class NodeInspection(ABC):
 def hop_rings(graph: Graph, node: int, hops: int) -> list[IntArray]:
     """Return the nodes at distance exactly 1, 2, …, `hops` from `node`, each ring ascending.
 
-    Of more than 64 hops, empty rings at the end may be left out.
-
     Examples
     --------
     >>> path = Graph.from_edge_index([[0, 1, 2], [1, 2, 3]], num_nodes=4)
@@ -221,9 +212,7 @@ def rings_around(graph: Graph, start: int, hops: int) -> list[IntArray]:
     seen[start] = True
     ring = np.array([start])
     rings = []
-    for hop in range(hops):
-        if hop >= FEW_HOPS and not ring.size:  # nor will anything be further away
-            break
+    for _ in range(hops):
         rows = [graph.indices[graph.indptr[u] : graph.indptr[u + 1]] for u in ring]
         reached = np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
         ring = reached[~seen[reached]].astype(np.int64)
@@ -242,8 +231,6 @@ def inspect_threshold(calibrated: Calibrated, node: int, alpha: float, threshold
         "threshold": threshold,
         "calibrates": bool(np.isin(node, calibrated.scored.calibration)),
     }
-    if group.full is not None:
-        return known | _by_held_out(group, node, alpha, threshold)
     near = group.local.thresholds(np.array([node]), group.level.cuts([alpha]), threads=1)
     parts = _reference_weights(group, node, threshold)
     level, total = group.level.level(alpha), parts["total_mass"]
@@ -260,29 +247,11 @@ def inspect_threshold(calibrated: Calibrated, node: int, alpha: float, threshold
     )
 
 
-def _by_held_out(calibrated: Calibrated, node: int, alpha: float, threshold: float) -> dict[str, Any]:
-    """Return the labelled nodes whose scores a candidate's threshold is a quantile of: those held out."""
-    scored = calibrated.scored
-    places = np.arange(scored.level_nodes.size) if calibrated.judges is None else calibrated.judges
-    places = places[scored.level_nodes[places] != node]
-    nodes, scores = scored.level_nodes[places], scored.level_scores[places]
-    order = np.lexsort((nodes, scores))
-    parts = _without_hops(nodes[order], np.ones(nodes.size), scores[order], threshold)
-    return parts | {
-        "needed_mass": required_mass(parts["total_mass"], alpha),
-        "neighbourhood_support": nodes.size,
-        "neighbourhood_effective_size": float(nodes.size),
-        "fell_back": bool(np.isinf(threshold)),
-        "base_threshold": calibrated.full.threshold_without_candidate(node, alpha),
-        "listeners": calibrated.full.affected_judges(node),
-    }
-
-
 def _reference_weights(calibrated: Calibrated, node: int, threshold: float) -> dict[str, Any]:
     """Return the nodes whose scores the threshold is a quantile of, with their weights; none if it is not one."""
     reference, local = calibrated.scored.reference, calibrated.local
     if isinstance(local, HopsLocal):
-        parts = _by_hop(local.reference, node, local.weighting(np.array([node])).hops, threshold)
+        parts = _by_hop(local.reference, node, local.weighting.hops, threshold)
         total = float(sum(row.mass for row in parts["hops"]))
         reached = float(sum(row.weight * row.within for row in parts["hops"]))
         return parts | _with_pools(local, node, threshold, total, reached)
@@ -293,7 +262,7 @@ def _reference_weights(calibrated: Calibrated, node: int, threshold: float) -> d
         parts = _without_hops(nodes[order], local.weights(distances[order]), scores[order], threshold)
         parts["neighbour_distances"] = distances[order]
         return parts | _with_pools(local, node, threshold, parts["total_mass"], parts["reached_mass"])
-    if isinstance(local, WeighedLocal | WeightsLocal):
+    if isinstance(local, ImportanceLocal | WeightsLocal):
         weighed = local.weights(node)
         return _without_hops(weighed.nodes, weighed.weights, weighed.scores, threshold)
     everyone = isinstance(calibrated.method.localiser, Everyone)
@@ -324,12 +293,12 @@ def _with_pools(
     pools = [(setting.pool, np.ones(reference.nodes.size, dtype=bool))]
     if setting.alike and reference.predicted is not None:
         pools.append((setting.alike, reference.predicted[reference.nodes] == reference.predicted[node]))
-    pooled = np.zeros(2)
-    for weight, mine in pools:
-        others = mine & (reference.nodes != node)
-        share = weight / max(int(mine.sum()), 1)
-        pooled += [share * int(others.sum()), share * int((reference.scores[others] <= threshold).sum())]
-    return {"total_mass": total + float(pooled[0]), "reached_mass": reached + float(pooled[1])}
+    masses = np.array([total, reached])
+    for weight, members in pools:
+        scores = reference.scores[members & (reference.nodes != node)]
+        counts = np.array([scores.size, np.count_nonzero(scores <= threshold)])
+        masses = pooled_mass(masses, weight, counts, np.full(2, np.count_nonzero(members)))
+    return {"total_mass": float(masses[0]), "reached_mass": float(masses[1])}
 
 
 def _by_hop(reference: Reference, node: int, weights: FloatArray, threshold: float) -> dict[str, Any]:

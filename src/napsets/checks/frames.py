@@ -81,7 +81,7 @@ def _places(name: str, index: Names, order: Names, of: str) -> IntArray:
 
 def find_rows(known: Names, wanted: Names) -> IntArray:
     """Return the place of each name among the known ones, which may be in any order; −1 if it is not among them."""
-    if known.dtype.kind in "UO" and wanted.dtype.kind in "UO":
+    if known.dtype == object or (known.dtype.kind in "UO" and wanted.dtype.kind in "UO"):
         rows = {name: row for row, name in enumerate(known.tolist())}
         return np.array([rows.get(name, -1) for name in wanted.tolist()], dtype=np.int64)
     if known.dtype.kind not in "iu" or wanted.dtype.kind not in "iu" or not known.size:

@@ -26,8 +26,8 @@ Kind = TypeVar("Kind")
 Value = TypeVar("Value")
 Named = TypeVar("Named")
 
-#: More hops than this are a mistake; fewer are walked as far as there are nodes.
-LARGEST_HOPS = 2**31 - 1
+#: The largest number of hops: the kernels hold one bit vector per hop.
+LARGEST_HOPS = 64
 
 _SHOWN = 80  # characters of a value that a message repeats
 _NO_NUMBER = (TypeError, ValueError, OverflowError, RuntimeError)  # what float() raises, of tensors too
@@ -65,6 +65,15 @@ def in_digits(value: float, decimals: int = 4, *, sign: str = "") -> str:
     """
     plain = value == 0 or 0.5 * 10.0**-decimals < abs(value) < 1e9
     return format(value, f"{sign}.{decimals}f" if plain else f"{sign}.4g")
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Write a number for people."""
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:,}" if isinstance(value, int) else in_digits(value, digits)
 
 
 def _number(name: str, value: object, wanted: str) -> float:
@@ -153,7 +162,7 @@ def check_count(name: str, value: object, *, minimum: int = 0, maximum: int | No
 
 
 def check_hops(name: str, value: object, *, minimum: int = 0) -> int:
-    """Return a depth; absurd values are refused, and more than the depth of the graph costs nothing."""
+    """Return a number of hops, from `minimum` to `LARGEST_HOPS`."""
     return check_count(name, value, minimum=minimum, maximum=LARGEST_HOPS)
 
 

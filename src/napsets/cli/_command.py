@@ -43,61 +43,67 @@ from napsets.files.paths import discard_drafts, recording
 PATHS: dict[str, set[str]] = {}
 
 #: Options that make no sense in a file.
-_NOT_SETTINGS = {"help", "config", "version"}
+_NOT_SETTINGS = {"help", "help_all", "config", "version"}
+
+#: Options that only ``--help-all`` shows.
+HIDDEN = {
+    "decay", "pool", "alike", "radius", "score", "seed", "allow_empty", "fallback", "level", "direction",
+    "weights_are", "ids", "skip_unknown", "labels_are", "normalise", "ignore_columns", "no_header", "separator",
+    "format", "store", "method_file", "engine", "master", "plan", "fail_on", "debug", "p_values", "logits",
+}  # fmt: skip
 
 
 def apply_config(context: typer.Context, path: Path | None) -> Path | None:
     """Make a settings file the source of defaults; called for ``--config`` before other options are read."""
     if path is None or context.resilient_parsing:
         return path
-    settings = _read(path)
-    root = context.find_root().command
-    known = {
-        name: {parameter.name for parameter in command.params} - _NOT_SETTINGS
-        for name, command in getattr(root, "commands", {}).items()
-    }
-    here = context.info_name or ""
-    general = {key: value for key, value in settings.items() if not isinstance(value, dict)}
-    everywhere = sorted(set().union(*known.values()))
-    for key in general:
-        _refuse_unknown(path, key, [*everywhere, *known])
-    for name, table in settings.items():
-        if isinstance(table, dict):
-            _refuse_unknown(path, name, known, what="table")
-            for key in table:
-                _refuse_unknown(path, key, sorted(known[name]), where=f"[{name}] ")
-    named = {key.replace("-", "_"): value for key, value in (general | settings.get(here, {})).items()}
-    chosen = {
-        key: _placed(path, value) if key in PATHS[here] else value for key, value in named.items() if key in known[here]
-    }
-    context.default_map = {**(context.default_map or {}), **chosen}
-    return path
-
-
-def _read(path: Path) -> dict[str, Any]:
-    toml: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
-        settings: dict[str, Any] = toml.loads(path.read_text(encoding="utf-8"))
+        settings: dict[str, object] = toml.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise typer.BadParameter(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # TOML's own errors, bytes that are not text, and endless brackets
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise typer.BadParameter(f"{path} is not TOML: {reason}") from error
-    return settings
-
-
-def _placed(settings: Path, value: Any) -> Any:
-    """Return a path as it is meant in a settings file: from the folder of that file, wherever the command is run."""
-    return str(settings.parent / value) if isinstance(value, str) and value != STANDARD else value
+    commands = context.find_root().command.commands  # type: ignore[attr-defined]
+    known = {name: [str(option.name) for option in command.params] for name, command in commands.items()}
+    everywhere = sorted({*known, *(option for options in known.values() for option in options)})
+    own = str(context.info_name)
+    chosen: dict[str, object] = {}
+    for key, value in settings.items():
+        table = {key: value}
+        if isinstance(value, dict):
+            _refuse_unknown(path, key, known, what="table")
+            table = value
+        for name, setting in table.items():
+            own_table = isinstance(value, dict)
+            _refuse_unknown(path, name, known[key] if own_table else everywhere, where=f"[{key}] " * own_table)
+            option = name.replace("-", "_")
+            if (isinstance(value, dict) and key != own) or option not in known[own]:
+                continue
+            placed = option in PATHS[own] and isinstance(setting, str) and setting != STANDARD
+            # Tables come after plain keys, as TOML has it, and win.
+            chosen[option] = str(path.parent / str(setting)) if placed else setting
+    context.default_map = {**(context.default_map or {}), **chosen}
+    return path
 
 
 def _refuse_unknown(path: Path, key: str, known: Iterable[str], *, what: str = "key", where: str = "") -> None:
-    names = [name.replace("_", "-") for name in known]
+    names = [name.replace("_", "-") for name in known if name not in _NOT_SETTINGS]
     if key.replace("_", "-") in names:
         return
     near = difflib.get_close_matches(key.replace("_", "-"), names, n=1, cutoff=0.4)
     hint = f"; did you mean {near[0]!r}?" if near else f"; known names: {', '.join(names)}"
     raise typer.BadParameter(f"{path} has an unknown {what} {where}{key!r}{hint}")
+
+
+def _show_all(context: typer.Context, value: bool) -> None:
+    """Show the help with the options that ``--help`` leaves out."""
+    if value:
+        for option in context.command.params:
+            option.hidden = False  # type: ignore[attr-defined]
+        typer.echo(context.get_help())
+        raise typer.Exit
 
 
 def _common(*flags: str, **settings: Any) -> Any:
@@ -109,37 +115,31 @@ class CommonOptions:
     """What every command has."""
 
     json: Annotated[bool, _common("--json", help="Print one JSON object instead of tables.")] = False
-    quiet: Annotated[bool, _common("--quiet", "-q", help="Results and errors only: no progress, no notes.")] = False
-    debug: Annotated[bool, _common("--debug", help="Show the traceback of an error.")] = False
+    quiet: Annotated[
+        bool,
+        _common("--quiet", "-q", help="No progress and no notes; and no summary of what is written, without --json."),
+    ] = False
+    debug: Annotated[bool, _common("--debug", help="Show the traceback of an error.", hidden=True)] = False
     config: Annotated[
         Path | None,
         _common(help="Settings file (TOML). Flags take precedence over it.", callback=apply_config, is_eager=True),
     ] = None
+    help_all: Annotated[bool, _common("--help-all", help="Show all options.", callback=_show_all, is_eager=True)] = (
+        False
+    )
 
 
 class Commands(TyperGroup):
     """All commands. Messages on wrong use show control characters of the user's text as escapes."""
 
-    def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Read the options that come before a command."""
-        with _shown():
-            return super().make_context(*arguments, **options)
-
     def invoke(self, ctx: Any) -> Any:
         """Read the options of a command, and run it."""
-        with _shown():
+        try:
             return super().invoke(ctx)
-
-
-@contextmanager
-def _shown() -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        if hasattr(error, "format_message"):
-            message = visible(error.format_message(), lines=True)
-            error.format_message = lambda: message
-        raise
+        except Exception as error:
+            if hasattr(error, "format_message"):  # wrong use
+                error.message = visible(getattr(error, "message", ""), lines=True)  # type: ignore[attr-defined]
+            raise
 
 
 def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, examples: list[str]) -> None:
@@ -161,7 +161,7 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     types = {option.name: _parts(option.annotation)[0] for option in declared}
     PATHS[name] = {key for key, kind in types.items() if Path in (kind, *get_args(kind))}
 
-    def run(json: bool, quiet: bool, debug: bool, config: Path | None, **options: Any) -> None:
+    def run(json: bool, quiet: bool, debug: bool, config: Path | None, help_all: bool, **options: Any) -> None:
         output = Output(json=json, quiet=quiet)
         output.check_stream(options.get("output"))
         inputs = inputs_of(options | {"config": config})
@@ -205,6 +205,9 @@ def _explained(option: inspect.Parameter) -> inspect.Parameter:
     flags = [f"--{option.name.replace('_', '-')}"] if option.default is False else []
     info = copy(extras[0]) if extras else typer.Option(*flags)
     info.help = info.help or HELP[option.name]
+    info.hidden = option.name in HIDDEN
+    if option.name == "rename":
+        option = option.replace(default=[])
     return option.replace(annotation=Annotated[kind, info])
 
 
@@ -229,16 +232,11 @@ def _noted(output: Output) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("once", NapsetsWarning)
-            warnings.showwarning = lambda message, *rest: output.note(_warned(message))
+            warnings.showwarning = lambda message, *rest: output.note(str(message))
             yield
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)
-
-
-def _warned(message: Warning | str) -> str:
-    """Return a warning as a note, with the topic of the guide that is about it."""
-    return f"{message} (help: napsets errors {message.topic})" if isinstance(message, NapsetsWarning) else str(message)
 
 
 @contextmanager

@@ -30,8 +30,8 @@ from napsets.evaluation.kinds import SETS, interval_methods, kind_of
 from napsets.files import Inputs, read_features, read_groups
 from napsets.groups import GROUPS, ByGroup
 from napsets.localisers.hops import DECAYS
-from napsets.methods import METHODS, Settings, make_method
-from napsets.methods.table import settings_of, with_groups
+from napsets.methods import METHODS, make_method
+from napsets.methods.table import settings_of, suitable, with_groups
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores import SCORES, Similarity, prediction_type
 
@@ -151,10 +151,9 @@ class MethodOptions:
     def make(self, read: ReadingOptions, score: Any = None) -> Any:
         """Return the method, without what files have to say: features, and groups of one's own."""
         settings = self.settings(read) | {"score": make_score(self.score) if score is None else score}
-        known = {field.name for field in fields(Settings)} - {"features"}
-        if self.by not in GROUP_NAMES:
-            known -= {"by"}
-        return make_method(self.name, **{key: value for key, value in settings.items() if key in known})
+        left_out = {"features"} if self.by in GROUP_NAMES else {"features", "by"}
+        known = suitable(self.name, settings)
+        return make_method(self.name, **{key: value for key, value in known.items() if key not in left_out})
 
     def check(self, read: ReadingOptions) -> None:
         """Refuse settings that are wrong whatever the files contain, before files are read."""

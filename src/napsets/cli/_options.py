@@ -6,7 +6,7 @@ A command takes a record in place of many options: `add_command` declares the op
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,11 +19,11 @@ from napsets.cli._output import wrong_use
 from napsets.files import Inputs, read_inputs
 from napsets.files.reading import FORMATS, LabelsAre, Reading
 from napsets.graph import Direction
-from napsets.localisers.hops import DECAYS, check_decay
+from napsets.localisers.hops import DECAYS, hop_weights
 from napsets.localisers.path_lengths import LENGTH_DECAYS
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-_FORMATS = "Parquet, CSV, TSV, JSON Lines or npz; - is standard input"
+_FORMATS = "Parquet, CSV or TSV (.gz too); - is standard input"
 
 #: What each option is, for the help of every command that does not say otherwise.
 HELP = {
@@ -32,6 +32,8 @@ HELP = {
     f"{_FORMATS}.",
     "labels": f"Known labels: columns node, label (name of the class, or its number from 0). {_FORMATS}.",
     "nodes": "Nodes to predict: column node. Without it, all nodes without a label.",
+    "evidence": "Further known labels, a file like --labels, of nodes labelled for any reason: methods learn from "
+    "them, and all of --labels sets the level. Then only --labels must be a random sample.",
     "training": "Nodes that the model was trained on: column node. They are neither predicted nor used to calibrate.",
     "fail_on": "With warning: exit with code 3 if the verdict has a warning; files are written.",
     "alpha": "Error rate: how often a set may miss the truth.",
@@ -43,8 +45,7 @@ HELP = {
     "default.",
     "radius": "Radius of a neighbourhood by path length, for naps-lengths. Without it, the median distance at which a "
     "labelled node has 50 others.",
-    "features": "Features by which nodes are compared (snaps): column node, then one column per feature. "
-    f"{_FORMATS}; or a sparse matrix of scipy.sparse.save_npz, one row per node in the order of --probabilities.",
+    "features": f"Features by which nodes are compared (snaps): column node, then one column per feature. {_FORMATS}.",
     "score": f"Conformity score: {', '.join(scores.SCORES)}.",
     "seed": "Seed of each node's uniform number.",
     "allow_empty": "Keep empty sets, or put the most probable label into them.",
@@ -65,8 +66,9 @@ HELP = {
     "ignore_columns": "Columns of --probabilities that are not classes, as in split,year.",
     "task": "Sets of labels, or intervals for numbers. For intervals, --probabilities has the columns node and lower, "
     "upper (two quantiles) or prediction [, spread], and --labels has the columns node, target.",
-    "columns": "Names of columns, if not node, source, target, label: node=id,source=src. In one file only: "
-    "labels.node=uid. For regression: prediction=yhat, labels.target=price. Files of sets keep their names.",
+    "rename": "A column with another name, as in uid=node or class=label; in every file that has it. Repeat the option "
+    "for several columns.",
+    "no_header": "CSV files have no header: columns come in the documented order, and classes are called 0, 1, 2, …",
     "separator": "Separator of CSV files, read or written: ';', '|', tab. Without it a comma, in .tsv a tab.",
     "format": f"Format of files whose name does not show it, and of -: {', '.join(FORMATS)}. Without it, - is CSV.",
 }
@@ -78,9 +80,9 @@ FILES_PANEL = "How files are written"
 def _file_option(name: str, **settings: Any) -> Any:
     """Return an option on how files are written, which `Reading` checks."""
 
-    def check(value: str | None) -> str | None:
+    def check(value: Any) -> Any:
         with wrong_use():
-            Reading(**{name: value})  # type: ignore[arg-type]
+            Reading(**{name: value})
         return value
 
     return typer.Option(callback=check, rich_help_panel=FILES_PANEL, **settings)
@@ -107,15 +109,16 @@ class ReadingOptions:
     normalise: bool = False
     ignore_columns: str = ""
     task: Literal["classification", "regression"] = "classification"
-    columns: Annotated[str | None, _file_option("columns")] = None
+    rename: Annotated[list[str], _file_option("rename")] = field(default_factory=list)
+    no_header: Annotated[bool, typer.Option("--no-header", rich_help_panel=FILES_PANEL)] = False
     separator: Annotated[str | None, _file_option("separator")] = None
     format: Annotated[str | None, _file_option("format", autocompletion=lambda: list(FORMATS))] = None
 
     @cached_property
     def reading(self) -> Reading:
         """How files are read, for the readers."""
-        named: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(Reading)}
-        return Reading(**named)
+        named: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(Reading) if f.name != "header"}
+        return Reading(**named, header=not self.no_header)
 
     @property
     def prediction(self) -> type[Prediction]:
@@ -131,9 +134,9 @@ class ReadingOptions:
     def recorded(self) -> dict[str, Any]:
         """Return what a file of predictions records of how files were read, as far as it was said."""
         known = {name: getattr(self, name) for name in _READ_FOR[self.prediction]}
-        recorded = ("weights_are", "columns", "separator", "format", "normalise", "ignore_columns")
+        recorded = ("weights_are", "rename", "no_header", "separator", "format", "normalise", "ignore_columns")
         values = {name: getattr(self, name) for name in recorded}
-        return known | {name: value for name, value in values.items() if value not in (None, False, "")}
+        return known | {name: value for name, value in values.items() if value not in (None, False, "", [])}
 
     def direction_notes(self, *, follows_direction: bool = False) -> list[str]:
         """Say that --direction was given, which has no effect on undirected edges."""
@@ -177,7 +180,7 @@ def make_decay(text: str | None, hops: int) -> str | list[float] | None:
             message = f"must be one of {names}, or a weight for each hop as in 1,0.5,0.25; got {text!r}"
             raise typer.BadParameter(message, param_hint="--decay") from None
     with wrong_use("--decay"):
-        check_decay(decay, hops)
+        hop_weights(decay, hops)
     return decay
 
 
@@ -190,6 +193,7 @@ def _check_alpha(value: float) -> float:
 Edges = Annotated[Path, typer.Option("--edges", "-e")]
 Probabilities = Annotated[Path, typer.Option("--probabilities", "-p")]
 Labels = Annotated[Path, typer.Option("--labels", "-l")]
+Evidence = Annotated[Path | None, typer.Option("--evidence")]
 Nodes = Annotated[Path | None, typer.Option("--nodes", "-n")]
 Alpha = Annotated[float, typer.Option("--alpha", "-a", callback=_check_alpha)]
 Hops = Annotated[int, typer.Option("--hops", "-k", min=0, max=LARGEST_HOPS)]
@@ -227,10 +231,11 @@ class InputFiles:
     edges: Edges
     probabilities: Probabilities
     labels: Labels
+    evidence: Evidence = None
 
     def read(self, read: ReadingOptions, stage: Callable[[str], None], **options: Any) -> Inputs:
         """Return what the files hold; the options are further ones of `read_inputs`."""
         return read_inputs(
             self.edges, self.probabilities, self.labels,
-            reading=read.reading, prediction=read.prediction, stage=stage, **options,
+            reading=read.reading, prediction=read.prediction, evidence=self.evidence, stage=stage, **options,
         )  # fmt: skip

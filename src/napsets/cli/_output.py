@@ -25,11 +25,9 @@ from rich.text import Text
 
 from napsets.checks.text import percent as percentage
 from napsets.checks.text import visible, visible_json
-from napsets.checks.values import in_digits
-from napsets.cli import printing, silence
+from napsets.checks.values import number as number
 from napsets.errors import InvalidInputError
 from napsets.files.paths import check_output, temporary_folder
-from napsets.scores import training_progress
 
 #: What stands for standard input or output in place of a path.
 STANDARD = "-"
@@ -41,7 +39,7 @@ _USUAL = "csv"
 REPORT_SUFFIXES = (".html", ".htm")
 
 #: Options that are paths and no inputs; graphs in the folder `root` are read, but it may well hold all the rest.
-_WRITTEN_TO = {"output", "page", "results", "root", "store"}
+_WRITTEN_TO = {"output", "root", "store"}
 
 #: The file, if it is one, that standard input comes from.
 _STANDARD_INPUT = Path("/dev/stdin")
@@ -67,14 +65,6 @@ def writable_file(path: Path, suffixes: Iterable[str], *, flag: str = "--output"
     """Refuse a file that may not be written, before any work is done."""
     with wrong_use(flag):
         check_output(path, suffixes=suffixes, name=flag.removeprefix("--"))
-
-
-def writable_folder(path: Path, *, flag: str = "--output") -> None:
-    """Refuse a folder that may not be written to; one that is not there yet is made later."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_dir():
-        raise typer.BadParameter(f"must be a folder; {path} is a file", param_hint=flag)
-    writable_file(path / "any", (), flag=flag)
 
 
 @contextmanager
@@ -143,12 +133,11 @@ class Output:
             raise typer.BadParameter("standard output can hold the sets or --json, not both", param_hint="--output")
         self._out = self._err
 
-    def result(self, data: Mapping[str, Any], *tables: RenderableType) -> None:
-        """Print the results: as one JSON object, or as tables."""
-        with printing():
-            if self.json:
-                sys.stdout.write(_as_json(data) + "\n")
-                return
+    def result(self, data: Mapping[str, Any], *tables: RenderableType, written: bool = False) -> None:
+        """Print the results, as one JSON object or as tables; of `written` files, --quiet leaves the tables out."""
+        if self.json:
+            sys.stdout.write(visible_json(json.dumps(_plain(data), ensure_ascii=not _has_all_letters())) + "\n")
+        elif not (self.quiet and written):
             for shown in tables:
                 # Texts come from users' files: square brackets in them are not markup.
                 self._out.print(Text(visible(shown, lines=True)) if isinstance(shown, str) else shown)
@@ -180,7 +169,6 @@ class Output:
                 # Training makes the pace uneven, so the estimate averages over a long time.
                 bar = Progress(*columns, console=self._err, transient=True, speed_estimate_period=3600)
                 steps = Steps(stack.enter_context(bar), None)
-            stack.enter_context(training_progress(steps.advance))
             yield steps
 
 
@@ -220,11 +208,8 @@ class Steps:
 
 
 def _say(console: Console, text: str) -> None:
-    """Print a line on standard error; a closed stream is no reason to stop."""
-    try:
-        console.print(Text(visible(text)), soft_wrap=True)
-    except OSError:
-        silence(sys.stderr)
+    """Print a line on standard error."""
+    console.print(Text(visible(text)), soft_wrap=True)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1) -> Group:
@@ -232,25 +217,11 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], 
     # Few lines and little padding, so that wide tables fit a terminal of 80 columns.
     grid = Table(header_style="bold", show_header=any(columns), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for i, column in enumerate(columns):
-        grid.add_column(Text(_fitting(column)), justify="left" if i < left else "right")
+        grid.add_column(Text(visible(column)), justify="left" if i < left else "right")
     for row in rows:
-        grid.add_row(*(Text(_fitting(str(cell))) for cell in row))
+        grid.add_row(*(Text(visible(str(cell))) for cell in row))
     # A title of the table itself would be broken at the table's width.
-    return Group(Text(_fitting(title), style="bold"), grid)
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """Write a number for people."""
-    if value is None or math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return f"{value:,}" if isinstance(value, int) else in_digits(value, digits)
-
-
-def signed(value: float) -> str:
-    """Write a difference for people, with its sign."""
-    return in_digits(value, 4, sign="+")
+    return Group(Text(visible(title), style="bold"), grid)
 
 
 def percent(value: float | None) -> str:
@@ -258,23 +229,9 @@ def percent(value: float | None) -> str:
     return percentage(math.nan if value is None else value, 2)
 
 
-def _fitting(text: str) -> str:
-    """Return text as the stream will say it, so that columns are as wide as what stands in them."""
-    encoding = _limited()
-    text = visible(text)
-    return text if encoding is None else text.encode(encoding, sys.stdout.errors or "replace").decode(encoding)
-
-
-def _limited() -> str | None:
-    """Return the encoding of standard output if it does not have every letter."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return None if encoding.lower().startswith("utf") else encoding
-
-
-def _as_json(data: Mapping[str, Any]) -> str:
-    # A stream that does not have every letter gets escapes: replaced letters would be other names.
-    plain = _limited() is not None
-    return visible_json(json.dumps(_plain(data), ensure_ascii=plain, allow_nan=False))
+def _has_all_letters() -> bool:
+    """Return whether standard output can hold any letter; otherwise JSON gets escapes, which mean the same."""
+    return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
 
 
 def _plain(value: Any) -> Any:

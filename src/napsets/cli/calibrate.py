@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from napsets.checks.arguments import BoolArray, IntArray
 from napsets.cli._methods import MethodOptions, ignored
 from napsets.cli._options import InputFiles, ReadingOptions
 from napsets.cli._output import Output, number, table, writable_file
@@ -48,7 +49,8 @@ def calibrate(
             inputs.outputs,
             # By name, because classes may be called by other numbers than theirs.
             inputs.truth if names is None else np.array([*names, None], dtype=object)[inputs.truth],
-            calibration=inputs.prediction.known(inputs.truth),
+            calibration=_mask(inputs.calibration, len(inputs.ids)),
+            evidence=None if inputs.evidence is None else _mask(inputs.evidence, len(inputs.ids)),
             ids=ids.astype(str) if inputs.ids.is_string else ids,
             class_names=names,
         )
@@ -57,4 +59,13 @@ def calibrate(
     nodes, calibration = len(inputs.ids), int(inputs.calibration.size)
     result = {"output": str(output), "nodes": nodes, "calibration": calibration, "method": options.name}
     rows = [("nodes", number(nodes)), ("calibration nodes", number(calibration))]
-    run.result(result, table(f"{output}: {options.name}", ["", ""], rows))
+    if inputs.evidence is not None:
+        result["evidence_labels"] = int(inputs.evidence.size)
+        rows.append(("evidence nodes", number(inputs.evidence.size)))
+    run.result(result, table(f"{output}: {options.name}", ["", ""], rows), written=True)
+
+
+def _mask(nodes: IntArray, size: int) -> BoolArray:
+    mask = np.zeros(size, dtype=bool)
+    mask[nodes] = True
+    return mask

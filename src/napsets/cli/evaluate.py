@@ -25,6 +25,7 @@ from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 if TYPE_CHECKING:
     from napsets.evaluation.files import LabelledFile
+    from napsets.live.monitoring import Monitor
 
 EXAMPLES = [
     "napsets evaluate sets.parquet --labels truth.csv",
@@ -33,7 +34,7 @@ EXAMPLES = [
     "napsets evaluate sets.parquet --labels truth.csv --json",
     "napsets evaluate sets.parquet --labels truth.csv --in-order date",
     "napsets evaluate intervals.parquet --labels targets.csv --edges edges.parquet --groups regions.csv",
-    "napsets evaluate sets.jsonl --labels truth.tsv --columns node=id --ids string --skip-unknown",
+    "napsets evaluate sets.csv --labels truth.tsv --rename id=node --ids string --skip-unknown",
     "napsets evaluate - --format csv --labels truth.csv < sets.csv",
 ]
 
@@ -129,7 +130,7 @@ def evaluate(
         figures = _order_rows(over_time, noun)
         shown.append(table("In the order of the labels", ["", ""], figures))
         if page is not None:
-            from napsets.report.page import write_over_time
+            from napsets.report.over_time import write_over_time
 
             write_over_time(page, over_time, float(file.prediction.alpha), noun, figures)
     run.result(result, *shown)
@@ -140,13 +141,13 @@ def _caveats(result: dict[str, Any], metadata: dict[str, Any]) -> list[str]:
     caveats = []
     if math.isnan(result.get("full_rate", 0.0)):
         caveats.append(
-            f"the number of full sets is not known, because {result['sets']} does not list its classes. Parquet and "
-            f"npz files written by napsets do"
+            f"the number of full sets is not known, because {result['sets']} does not list its classes. Parquet "
+            f"files written by napsets do"
         )
     if "level_labels" not in metadata:
         caveats.append(
             f"the range that chance explains is that of the evaluated nodes alone: {result['sets']} does not record "
-            f"how many labels set the level. Parquet and npz files written by napsets do"
+            f"how many labels set the level. Parquet files written by napsets do"
         )
     return caveats
 
@@ -307,13 +308,14 @@ def _follow_labels(
     """Return the figures of `Monitor` over the judged predictions, and how they came about, in at most 200 points.
 
     A file of predictions has no scores. What is tested for exchangeability is whether a prediction missed, then its
-    size: if nodes are exchangeable, so are these.
+    size: if nodes are exchangeable, so are these. All predictions share the labels that set the level. Without their
+    number, too many misses cannot be told from an unlucky draw of these labels, and there is no coverage alarm.
     """
     from napsets.live.alarms import smoothed_p_values
     from napsets.live.monitoring import Monitor
 
     prediction = labelled.prediction
-    order, delays = _order(labelled, labels, column, reading, made)
+    order, delays, times = _order(labelled, labels, column, reading, made)
     missed = ~np.asarray(prediction.contains(labelled.truth), dtype=np.bool_)[order]
     sizes = np.asarray(prediction.sizes, dtype=np.float64)[order]
     _, ranks = np.unique(np.stack([missed, sizes]), axis=1, return_inverse=True)
@@ -321,11 +323,21 @@ def _follow_labels(
     monitor, curves = Monitor(float(prediction.alpha)), list[dict[str, Any]]()
     shown = set(np.linspace(1, missed.size, min(_POINTS, missed.size)).astype(int).tolist())
     late = [None] * missed.size if delays is None else delays.tolist()
-    for miss, size, p_value, delay in zip(missed.tolist(), sizes.tolist(), p_values.tolist(), late, strict=True):
-        monitor.step(miss, size, p_value, delay)
+    count = labelled.file.metadata.get("level_labels")
+    judged = zip(missed.tolist(), sizes.tolist(), p_values.tolist(), late, times, strict=True)
+    for miss, size, p_value, delay, time in judged:
+        monitor.step(miss, size, p_value, delay, labels=count, time=time)
         if monitor.labels in shown:
-            curves.append(_point(monitor.status()))
-    return {"order": column, **monitor.status(), "over_time": curves}
+            curves.append(_point(_status(monitor, count)))
+    return {"order": column, **_status(monitor, count), "over_time": curves}
+
+
+def _status(monitor: Monitor, labels: int | None) -> dict[str, Any]:
+    """Return the figures of a monitor, without a coverage alarm where it is not known how many labels set the level."""
+    status = monitor.status()
+    if labels is None:
+        status["alarms"]["coverage"] = {"rang": None, "time": None, "log10_capital": None, "tests": 0}
+    return status
 
 
 def _point(status: dict[str, Any]) -> dict[str, Any]:
@@ -336,12 +348,12 @@ def _point(status: dict[str, Any]) -> dict[str, Any]:
 
 def _order(
     labelled: LabelledFile, labels: Path, column: str, reading: Reading, made: str | None
-) -> tuple[IntArray, IntArray | None]:
-    """Return the judged predictions in the order of the labels, that of the rows or of a column, and their delays."""
+) -> tuple[IntArray, IntArray | None, list[str | float | None]]:
+    """Return the judged predictions in the order of the labels (of rows or of a column), their delays and times."""
     file = open_table("labels", labels, reading)
     wanted = [name for name in (None if column == _ROWS_AS_READ else column, made) if name is not None]
-    places, parts = read_node_rows(file, labelled.file.ids, *wanted)
-    columns = {name: [value for part in parts[name] for value in part.to_pylist()] for name in wanted}
+    rows = read_node_rows(file, labelled.file.ids, *wanted, text=wanted)
+    places, columns = rows.places, {name: rows.columns[name].to_pylist() for name in wanted}
     for name, values in columns.items():
         if any(value is None or value == "" for value in values):
             raise FileFormatError(f"`in_order` must name a column without empty cells; {name} of {labels} has some")
@@ -351,11 +363,14 @@ def _order(
     known = turn[places[turn] >= 0]
     came[places[known]] = np.arange(known.size)
     order = np.argsort(came[labelled.prediction.nodes], kind="stable")
-    if made is None:
-        return order, None
     judged = known[came[labelled.prediction.nodes[order]]]
+    when: list[str | float | None] = [None] * judged.size
+    if column != _ROWS_AS_READ:
+        when = [time if isinstance(time, float) else str(time) for time in times[judged].tolist()]
+    if made is None:
+        return order, None, when
     before = np.searchsorted(times[judged], _sortable(columns[made])[judged], side="right")
-    return order, np.maximum(np.arange(judged.size) - before, 0)
+    return order, np.maximum(np.arange(judged.size) - before, 0), when
 
 
 def _sortable(values: list[Any]) -> npt.NDArray[Any]:
@@ -372,8 +387,12 @@ def _order_rows(result: dict[str, Any], noun: str) -> list[tuple[str, str]]:
     worst, size = result["worst_window"], "mean size" if noun == "set" else "mean width"
 
     def alarm(name: str) -> str:
-        rang, evidence = result["alarms"][name]["rang"], result["alarms"][name]["log10_capital"]
-        return f"{'not raised' if rang is None else f'raised after {rang:,} labels'} (evidence now 10^{evidence:.1f})"
+        rang, time, evidence = (result["alarms"][name][key] for key in ("rang", "time", "log10_capital"))
+        if evidence is None:
+            return "not known (the file does not record how many labels set the level)"
+        when = "" if time is None else f", at {result['order']} {time:g}" if isinstance(time, float) else f", on {time}"
+        raised = "not raised" if rang is None else f"raised after {rang:,} labels{when}"
+        return f"{raised} (evidence now 10^{evidence:.1f})"
 
     rows = [
         ("labels", number(result["labels"])),

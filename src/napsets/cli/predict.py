@@ -6,6 +6,7 @@ all of it to Spark. Each is a function of a `Request` that returns what is said 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -18,10 +19,11 @@ import typer
 
 from napsets.cli import unwinding
 from napsets.cli._methods import MethodOptions, full_note, groups_file, ignored, is_given, recorded, support_note
-from napsets.cli._options import FailOn, InputFiles, Nodes, ReadingOptions, refuse_given
+from napsets.cli._options import Evidence, FailOn, InputFiles, Nodes, ReadingOptions, refuse_given
 from napsets.cli._output import Output, Steps, number, percent, table, wrong_use
 from napsets.errors import InvalidInputError
 from napsets.files import Inputs, check_writable, describe_settings, read_nodes, write_prediction
+from napsets.files.formats import SIDECAR
 from napsets.files.paths import check_apart
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores import SCORES
@@ -31,10 +33,11 @@ EXAMPLES = [
     "napsets predict -e edges.csv.gz -p p.csv -l y.csv -n ask.csv --alpha 0.05 --decay hyperbolic -o sets.csv",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet --method naps-h --hops 3 -o sets.parquet",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet --by class --p-values plain -o sets.parquet",
+    "napsets predict -e edges.parquet -p p.parquet -l random.csv --evidence investigated.csv -o sets.parquet",
     "napsets predict --task regression -e edges.csv -p quantiles.csv -l targets.csv --method naps-exact -o out.parquet",
     "napsets predict --config napsets.toml --hops 3 -o sets.parquet --json",
-    "napsets predict -e edges.csv -p p.csv -l y.csv --separator ';' --columns node=id,label=class -o sets.jsonl",
-    "napsets predict -e edges.parquet -p p.parquet --logits -l - --format jsonl -o - < y.jsonl > sets.jsonl",
+    "napsets predict -e edges.csv -p p.csv -l y.csv --separator ';' --rename id=node --rename class=label -o sets.csv",
+    "napsets predict -e edges.parquet -p p.parquet --logits -l - -o - < y.csv > sets.csv",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet -o sets.parquet --engine spark --master local[4]",
 ]
 
@@ -50,13 +53,12 @@ class EngineOptions:
     engine: Annotated[Literal["local", "spark"], typer.Option(help="Compute here, or on Spark.")] = "local"
     master: Annotated[str | None, typer.Option(help="Spark's master, with --engine spark.")] = None
     plan: Annotated[
-        Literal["auto", "graph-on-every-worker", "joins"],
+        Literal["graph", "joins"],
         typer.Option(
-            help="With --engine spark: graph-on-every-worker (workers read the graph from a folder next to the output, "
-            "which all machines "
-            "must see) or joins. Default: the first, if the graph fits into the memory of each machine."
+            help="With --engine spark: graph (every worker holds the graph), or joins, which are far slower and need "
+            "no machine that holds it."
         ),
-    ] = "auto"
+    ] = "graph"
 
     @property
     def on_spark(self) -> bool:
@@ -65,7 +67,7 @@ class EngineOptions:
 
     def flags(self) -> dict[str, bool]:
         """Return which flags were given that need Spark."""
-        return {"--master": self.master is not None, "--plan": self.plan != "auto"}
+        return {"--master": self.master is not None, "--plan": self.plan != "graph"}
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class Source:
     edges: Annotated[Path | None, typer.Option("--edges", "-e")] = None
     probabilities: Annotated[Path | None, typer.Option("--probabilities", "-p")] = None
     labels: Annotated[Path | None, typer.Option("--labels", "-l")] = None
+    evidence: Evidence = None
     store: Annotated[
         Path | None, typer.Option(help="Instead of files: the folder of a living graph, as it is now.")
     ] = None
@@ -84,7 +87,7 @@ class Source:
         """Return whether nothing is to be calibrated; refuse two sources at once."""
         paths = {f"--{key.replace('_', '-')}": getattr(self, key) for key in ("store", "method_file")}
         flags = [flag for flag, path in paths.items() if path is not None]
-        if flags and (len(flags) > 1 or any((self.edges, self.probabilities, self.labels))):
+        if flags and (len(flags) > 1 or any((self.edges, self.probabilities, self.labels, self.evidence))):
             message = "replaces --edges, --probabilities and --labels, and all other options of this kind"
             raise typer.BadParameter(message, param_hint=flags[0])
         if flags and is_given(context, "method"):
@@ -96,7 +99,7 @@ class Source:
         for key in ("edges", "probabilities", "labels"):
             if getattr(self, key) is None:
                 raise typer.BadParameter("Missing option: or pass --store or --method-file", param_hint=f"--{key}")
-        return InputFiles(self.edges, self.probabilities, self.labels)  # type: ignore[arg-type]
+        return InputFiles(self.edges, self.probabilities, self.labels, self.evidence)  # type: ignore[arg-type]
 
 
 _NO_CANDIDATES = "must be left out: intervals have no candidates"
@@ -148,7 +151,7 @@ def predict(
         typer.Option(
             "--output",
             "-o",
-            help="The sets file: .parquet, .csv, .tsv, .jsonl (.gz too) or .npz, written completely or not at all; "
+            help="The sets file: .parquet, .csv or .tsv (.gz too), written completely or not at all; "
             "- is standard output.",
         ),
     ],
@@ -196,7 +199,7 @@ def predict(
         result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.engine}
     result |= settings
     # Only what is calibrated here has its labels here, and a verdict on them.
-    run.result(result, _summary_table(prediction, result), *result.get("verdict", {}).get("lines", ()))
+    run.result(result, _summary_table(prediction, result), *result.get("verdict", {}).get("lines", ()), written=True)
     if saved:
         return
     if "choice" in result:
@@ -219,14 +222,9 @@ def _check(request: Request) -> None:
             refuse_given(_NO_CANDIDATES, {"--p-values": bool(request.valued)})
         return
     local_only = {
-        "--p-values": bool(request.valued),
         "--training": request.training is not None,
-        "--skip-unknown": read.skip_unknown,
         "--features": method.features is not None,
         "--by": groups_file(method.by) is not None,
-        "--logits": read.logits,
-        "--weights-are": read.weights_are is not None,
-        **{f"--{key}": getattr(read, key) is not None for key in ("columns", "separator", "format")},
     }
     refuse_given("works with --engine local only", local_only)
 
@@ -248,6 +246,8 @@ def _predict_here(request: Request) -> dict[str, Any]:
         steps.stage("calibrating")
         calibrated, calibration = inputs.calibrate(method), int(inputs.calibration.size)
         settings = _settings(options, read, method, inputs.score) | request.valued
+        if inputs.evidence is not None:
+            settings["evidence_labels"] = int(inputs.evidence.size)
         level = level_labels(calibrated)
         summary = request.write(steps, inputs, calibrated, settings, calibration=calibration, level_labels=level)
         verdict = foresee(
@@ -291,7 +291,7 @@ def _predict_saved(request: Request) -> dict[str, Any]:
         if saved.prediction is PredictionIntervals:
             refuse_given(_NO_CANDIDATES, {"--p-values": bool(request.valued)})
         own = source.store is not None and not is_given(request.context, "alpha")
-        ids = one_kind(saved.ids, None)
+        ids = one_kind(saved.ids)
         nodes = saved.unlabelled if request.nodes is None else read_nodes(request.nodes, ids, reading)
         if not nodes.size:
             raise InvalidInputError("there is no node to predict: every node has a label. Pass --nodes.")
@@ -312,37 +312,41 @@ def _predict_saved(request: Request) -> dict[str, Any]:
 
 
 def _predict_on_spark(request: Request) -> dict[str, Any]:
-    """Let Spark read the files, calibrate, predict and write."""
-    options, read, engine = request.method, request.read, request.engine
-    files, target = request.source.files(), str(request.target)
-    method = options.make(read)
+    """Let Spark predict and write."""
+    options, read, plan = request.method, request.read, request.engine.plan
+    files, target, method = request.source.files(), str(request.target), options.make(read)
     # Imported by name, because it needs an extra and brings Spark with it.
-    predict_files = import_module("napsets.spark").predict_files
-    if engine.plan == "joins" and not import_module("napsets.spark.plans").joins_know(method):
-        raise typer.BadParameter(f"joins do not support {options.name}; leave out this option", param_hint="--plan")
+    spark = import_module("napsets.spark")
+    if plan == "joins":
+        with wrong_use("--plan"):
+            import_module("napsets.spark.joins").check_joins(method, _WANTED[request.p_values], read.reading)
     with wrong_use("--output"):
         check_apart(target)
-        import_module("napsets.spark.session").check_early(target)
-    with request.run.steps() as steps, unwinding():
+        import_module("napsets.spark.files").check_folder(target)
+    with request.run.steps() as steps, unwinding(), spark.running_session(request.engine.master):
         steps.stage("making sets on Spark")
-        summary = predict_files(
+        summary = spark.predict_files(
             edges=str(files.edges),
             probabilities=str(files.probabilities),
             labels=str(files.labels),
-            nodes=None if request.nodes is None else str(request.nodes),
-            alpha=options.alpha,
-            ids=read.ids,
-            labels_are=read.labels_are,
-            method=method,
-            name=options.name,
-            plan=engine.plan,
             output=target,
-            directed=read.directed,
-            master=engine.master,
-            progress=steps.advance,
+            nodes=None if request.nodes is None else str(request.nodes),
+            evidence=None if files.evidence is None else str(files.evidence),
+            method=method,
+            alpha=options.alpha,
+            p_values=_WANTED[request.p_values],
+            plan=plan,
+            reading=read.reading,
         )
+    settings = _settings(options, read, method) | request.valued
+    record = Path(target) / SIDECAR
     row: dict[str, Any] = summary.row()
-    return row | {"settings": _settings(options, read, method)}
+    if record.is_file():  # and not at an address that only Spark knows
+        about = json.loads(record.read_bytes())
+        record.write_text(json.dumps(about | settings), encoding="utf-8")
+        record.with_name(f".{SIDECAR}.crc").unlink(missing_ok=True)  # Java's checksum of what it wrote
+        row |= {key: about[key] for key in ("calibration", "evidence_labels", "choice") if key in about}
+    return row | {"settings": settings}
 
 
 #: What the summary shows of each kind of prediction, as far as an engine knows it.
@@ -350,6 +354,7 @@ _ROWS: dict[type[Prediction], dict[str, tuple[str, Any]]] = {
     PredictionSets: {
         "nodes": ("nodes predicted", number),
         "calibration": ("calibration nodes", number),
+        "evidence_labels": ("evidence nodes", number),
         "method": ("method", str),
         "classes": ("classes", number),
         "mean_size": ("average set size", number),
@@ -363,6 +368,7 @@ _ROWS: dict[type[Prediction], dict[str, tuple[str, Any]]] = {
     PredictionIntervals: {
         "nodes": ("nodes predicted", number),
         "calibration": ("calibration nodes", number),
+        "evidence_labels": ("evidence nodes", number),
         "method": ("method", str),
         "mean_width": ("average interval width", number),
         "infinite": ("too little support (the whole line)", number),

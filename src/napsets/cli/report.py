@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,8 +17,18 @@ import typer
 
 from napsets.checks.arguments import IntArray
 from napsets.checks.text import percent
+from napsets.cli import make_app
 from napsets.cli._methods import ComparisonOptions, compares_nodes, ignored, score_of
-from napsets.cli._options import DEFAULT_SCORE, Amount, FailOn, InputFiles, ReadingOptions, ScoreOption, Seed
+from napsets.cli._options import (
+    DEFAULT_SCORE,
+    Amount,
+    FailOn,
+    InputFiles,
+    ReadingOptions,
+    ScoreOption,
+    Seed,
+    refuse_given,
+)
 from napsets.cli._output import REPORT_SUFFIXES, Output, Steps, number, table, writable_file
 from napsets.evaluation.verdict_words import whose_finite, wide
 from napsets.files import Inputs, read_features, read_truth
@@ -29,16 +40,23 @@ EXAMPLES = [
     "napsets report --edges edges.parquet --probabilities p.parquet --labels y.parquet -o report.html",
     "napsets report -e edges.csv -p p.csv -l y.csv --methods split,naps,naps-h --hops 3 -o report.html",
     "napsets report -e edges.csv -p p.csv -l calibration.csv --truth truth.csv --title 'Fraud, May' -o report.html",
-    "napsets report -e edges.csv -p p.csv -l y.csv --methods split,snaps,auto --features x.npz -o report.html",
+    "napsets report -e edges.csv -p p.csv -l y.csv --methods split,snaps,auto --features x.parquet -o report.html",
+    "napsets report -e edges.csv -p p.csv -l y.csv --quick",
     "napsets report --task regression -e edges.csv -p quantiles.csv -l targets.csv -o report.html",
     "napsets demo",
-    "napsets demo --alpha 0.05 --model shadow-sage --output demo.html",
+    "napsets demo --alpha 0.05 --seed 1 --output demo.html",
     "napsets demo --json",
 ]
 
 
 ReportPath = Annotated[
     Path, typer.Option("--output", "-o", help="The report: one HTML file (.html, .htm) that needs no network.")
+]
+
+
+OptionalReportPath = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="The report: one HTML file (.html, .htm) that needs no network."),
 ]
 
 
@@ -68,7 +86,8 @@ def report(
     run: Output,
     context: typer.Context,
     files: InputFiles,
-    output: ReportPath,
+    output: OptionalReportPath = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Print the comparison without writing a report.")] = False,
     truth: Annotated[
         Path | None,
         typer.Option(
@@ -86,9 +105,14 @@ def report(
     """Compare methods on your own nodes, and write a report in plain language: one HTML file.
 
     The report recommends a method, shows what it gains and how certain that is, and lists warnings. Half of the labels
-    calibrate, the other half evaluate; no label does both. With --task regression, the report is about intervals.
+    calibrate, the other half evaluate; no label does both. Those of --evidence do neither: methods learn from them.
+    With --task regression, the report is about intervals.
     """
-    writable_file(output, REPORT_SUFFIXES)
+    if output is None and not quick:
+        raise typer.BadParameter("Missing option: name the report, or pass --quick", param_hint="--output")
+    if output is not None:
+        refuse_given("writes no report; leave out --output", {"--quick": quick})
+        writable_file(output, REPORT_SUFFIXES)
     features = settings.features
     unused = {"--logits": read.logits, "--labels-are": read.labels_are != "auto", "--features": features is not None}
     read.refuse(unused)
@@ -105,22 +129,30 @@ def report(
             more["features"] = read_features(features, inputs.ids, read.reading)
         judged = None if truth is None else read_truth(truth, inputs, read.reading)
         y, calibration, nodes = _parts(inputs, judged, settings.seed)
+        evidence = None if inputs.evidence is None else _teaching(inputs.evidence, nodes, inputs.notes)
         run.notes(inputs.notes)
         compared = _compare(
             steps, inputs.graph, inputs.outputs, y, calibration, nodes,
             **methods.settings(read.prediction), **more,
             score=score_of(context, settings.score, inputs),
             ids=inputs.ids.keys,
+            evidence=None if evidence is None else np.isin(np.arange(y.size), evidence),
             training=np.isin(np.arange(y.size), inputs.training),
         )  # fmt: skip
-        names = np.array(inputs.ids.take(np.arange(len(inputs.ids))).to_pylist())
-        recorded = read.recorded() | ({} if features is None else {"features": str(features)})
-        _write(steps, output, compared, class_names=inputs.class_names, ids=names, settings=recorded, **vars(page))
+        if output is not None:
+            names = np.array(inputs.ids.take(np.arange(len(inputs.ids))).to_pylist())
+            named = {"class_names": inputs.class_names, "ids": names, "commands": commands_of(context)}
+            _write(steps, output, compared, **named, **vars(page))
     rows, verdict = compared.rows(), compared.verdict(inputs.class_names)
-    result = {"report": str(output), "calibration": int(compared.data.calibration.size)}
+    result: dict[str, Any] = {} if output is None else {"report": str(output)}
+    result["calibration"] = int(compared.data.calibration.size)
+    if evidence is not None:
+        result["evidence_labels"] = int(evidence.size)
     result |= {"results": rows, "verdict": verdict.row()}
     shown = comparison_table(rows, inputs.prediction)
-    run.result(result, shown, *verdict.lines, f"The report is at {output.resolve()}")
+    heard = [f"The methods had {compared.evidence}."] if compared.evidence else []
+    place = [] if output is None else [f"The report is at {output.resolve()}"]
+    run.result(result, shown, *heard, *verdict.lines, *place, written=output is not None)
     run.verdict(verdict.row(), fail_on)
 
 
@@ -136,11 +168,44 @@ def _compare(
 
 
 def _write(steps: Steps, output: Path, compared: Any, **page: Any) -> None:
-    from napsets.report import write_page
+    from napsets.report.html import write_text
+    from napsets.report.page import page_data, render
 
+    steps.stage("explaining some nodes")
+    data = page_data(compared, progress=steps.advance, **page)
     steps.stage("writing the report")
-    output.resolve().parent.mkdir(parents=True, exist_ok=True)
-    write_page(output, compared, **page)
+    write_text(output, render(data))
+
+
+def commands_of(context: typer.Context) -> Any:
+    """Return the commands `predict` and `inspect` for the same files, with the options of this run."""
+    from napsets.report.first_screen import Commands
+
+    def command(name: str, method: str, *more: str) -> str:
+        known = {option.name for option in typer.main.get_command(make_app([name])).commands[name].params}  # type: ignore[attr-defined]
+        words = ["napsets", name, *more]
+        for option in context.command.params:
+            value = context.params.get(option.name or "")
+            given = getattr(context.get_parameter_source(option.name or ""), "name", "") in (
+                "COMMANDLINE",
+                "DEFAULT_MAP",
+            )
+            if not given or option.name not in known - _OF_REPORT:
+                continue
+            if option.name == "features" and not compares_nodes(make_method(method)):
+                continue
+            flag = max(option.opts if value is not False else option.secondary_opts, key=len)
+            words += [flag] if isinstance(value, bool) else [flag, str(value)]
+        return shlex.join([*words, "--method", method])
+
+    return Commands(
+        lambda method: f"{command('predict', method)} -o predictions.parquet",
+        lambda method, node: command("inspect", method, f"--node={node}"),
+    )
+
+
+#: Options of a report that mean something else for other commands, or nothing.
+_OF_REPORT = {"output", "config", "json", "quiet", "debug", "fail_on", "quick"}
 
 
 def _parts(inputs: Inputs, judged: Any, seed: int) -> tuple[Any, IntArray, IntArray]:
@@ -155,6 +220,19 @@ def _parts(inputs: Inputs, judged: Any, seed: int) -> tuple[Any, IntArray, IntAr
     if both.size:
         _check_both(judged[both], truth[both], rest.size, inputs.notes)
     return np.where(known, judged, truth), rest, np.flatnonzero(known)
+
+
+def _teaching(evidence: IntArray, judged: IntArray, notes: list[str]) -> IntArray:
+    """Return the nodes of --evidence that do not judge."""
+    taught = np.setdiff1d(evidence, judged, assume_unique=True)
+    if not taught.size:
+        raise typer.BadParameter(
+            "must have labels of nodes that are not in --truth; it has none", param_hint="--evidence"
+        )
+    if taught.size < evidence.size:
+        both = f"{evidence.size - taught.size:,} of the {evidence.size:,} nodes of --evidence"
+        notes.append(f"{both} are also in --truth: they are used only to evaluate")
+    return taught
 
 
 def _check_both(judged: Any, labels: Any, rest: int, notes: list[str]) -> None:
@@ -178,24 +256,23 @@ def _check_both(judged: Any, labels: Any, rest: int, notes: list[str]) -> None:
 # -- demo --------------------------------------------------------------------------------------------------------------
 
 DATASET = "amazon-computers"
-PRESET = "released-code"  # of the two, the one that comes near the paper's accuracies
 
 
 def demo(
     run: Output,
     context: typer.Context,
     output: ReportPath = Path("napsets-demo.html"),
-    model: Annotated[str, typer.Option(help="The graph neural network to train.")] = "graphsage-mean",
     methods: ComparisonOptions = ComparisonOptions(),
     seed: Seed = 0,
 ) -> None:
     """Train, calibrate, compare and report on Amazon Computers, which comes with napsets.
 
-    Trains a graph neural network, takes the graph induced on its test nodes, calibrates on a random half of them,
+    Trains a GraphSAGE, takes the graph induced on its test nodes, calibrates on a random half of them,
     compares methods on the other half, and writes the report. Takes less than two minutes.
     """
     from napsets import datasets
     from napsets.evaluation.judgement import halves
+    from napsets.report.first_screen import Commands
 
     began = perf_counter()
     writable_file(output, REPORT_SUFFIXES)
@@ -204,23 +281,31 @@ def demo(
     with run.steps() as steps:
         steps.stage("loading the graph")
         data = datasets.load(DATASET, seed=seed)
-        steps.stage(f"training {model}")
-        tested = train(data, model=model, preset=PRESET, seed=seed, progress=steps.advance).take(data.test)
+        steps.stage("training GraphSAGE")
+        tested = train(data, seed=seed, progress=steps.advance).take(data.test)
         calibration, nodes = halves(np.arange(len(tested)), seed)
         compared = _compare(
             steps, data.graph.subgraph(data.test), tested.probabilities, tested.labels, calibration, nodes,
             **methods.settings(), seed=seed, ids=tested.nodes,
         )  # fmt: skip
-        _write(steps, output, compared, class_names=tested.class_names, dataset=DATASET, model=model)
+        _write(
+            steps,
+            output,
+            compared,
+            class_names=tested.class_names,
+            dataset=DATASET,
+            model=tested.model,
+            commands=Commands(lambda method: "", lambda method, node: ""),
+        )
     rows, verdict = compared.rows(), compared.verdict(tested.class_names)
     judged = (
         f"Evaluated on the {len(nodes):,} test nodes that were not used to calibrate, including those with few nodes "
-        f"around them, for which NAPS gives large sets; `napsets reproduce` evaluates, as the paper does, only nodes "
+        f"around them, for which NAPS gives large sets; `python -m studies` evaluates, as the paper does, only nodes "
         f"with 50 or more test nodes within two hops"
     )
     result = {
         "dataset": DATASET,
-        "model": model,
+        "model": tested.model,
         "seed": seed,
         "protocol": "strict",
         "accuracy": tested.accuracy,
@@ -232,12 +317,13 @@ def demo(
     }
     run.result(
         result,
-        f"{model} on {DATASET}: accuracy {tested.accuracy:.3f} on {len(tested):,} test nodes",
+        f"{tested.model} on {DATASET}: accuracy {tested.accuracy:.3f} on {len(tested):,} test nodes",
         comparison_table(rows),
         f"{judged}.",
         "",
         *verdict.lines,
         f"The report is at {output.resolve()} ({result['seconds']} seconds in all)",
+        written=True,
     )
 
 

@@ -1,7 +1,8 @@
-"""``napsets serve``, ``update`` and ``status``: the commands of a store; what was calibrated before, for predict."""
+"""``napsets serve`` and ``status``: the commands of a store; what was calibrated before, for predict."""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,11 +15,8 @@ import typer
 from napsets.checks.arguments import IntArray
 from napsets.cli._options import Alpha, InputFiles, Only, ReadingOptions, Seed
 from napsets.cli._output import WARNED, Output, number, percent, table, writable_file
-from napsets.errors import FileFormatError, InvalidInputError, arrow
-from napsets.files import NodeProbabilities, read_edges, read_probabilities
+from napsets.errors import InvalidInputError, arrow
 from napsets.files.ids import NodeIds
-from napsets.files.labels import class_indices, read_label_rows
-from napsets.files.reading import Reading
 from napsets.predictions import PredictionSets
 from napsets.scores.base import prediction_type
 
@@ -29,8 +27,6 @@ EXAMPLES = [
     "napsets serve store --edges edges.parquet --probabilities p.parquet --labels y.parquet",
     "napsets serve store --port 8000",
     "napsets serve store --host 0.0.0.0 --token-file token.txt",
-    "napsets update store --labels new.csv",
-    "napsets update store --nodes p.parquet --edges edges.parquet --labels y.parquet --key 2026-11-17",
     "napsets status store",
     "napsets status store --json",
     "napsets status store --fail-on alarm",
@@ -131,23 +127,39 @@ def serve(
 
     token = check_token(address.token(), address.host)
     limits = Limits(address.most_bytes, address.most_entries, address.seconds)
-    with run.steps() as steps:
-        files = first.files(store)
-        if files is not None:
-            notes: list[str] = []
-            settings: dict[str, Any] = {"method": first.method, "alpha": first.alpha, "seed": first.seed}
-            live = live_from_files(files, read, steps.stage, notes, **settings)
-            run.notes(notes)
-            steps.stage(f"writing {store}")
-            live.save(store)
-            live.close()
-        steps.stage(f"opening {store}")
-        live = Live.open(store)
+    files = first.files(store)
 
-    def ready(url: str) -> None:
+    def opening() -> Live:
+        with run.steps() as steps:
+            if files is not None:
+                notes: list[str] = []
+                settings: dict[str, Any] = {"method": first.method, "alpha": first.alpha, "seed": first.seed}
+                with live_from_files(files, read, steps.stage, notes, **settings) as live:
+                    run.notes(notes)
+                    steps.stage(f"writing {store}")
+                    live.save(store)
+            steps.stage(f"opening {store}")
+            return Live.open(store)
+
+    def ready(url: str, live: Live) -> None:
         run.result({"url": url, "store": str(store)} | live.status(), f"Serving {store} at {url} (stop with Ctrl-C)")
 
-    run_server(live, host=address.host, port=address.port, token=token, limits=limits, ready=ready)
+    _log_to_stderr(run)
+    run_server(
+        opening,
+        host=address.host, port=address.port, token=token, limits=limits,
+        listening=lambda url: run.note(f"listening at {url}; requests are answered with 503 until the store is open"),
+        ready=ready,
+    )  # fmt: skip
+
+
+def _log_to_stderr(run: Output) -> None:
+    """Write one line per request and per alarm to standard error, or per alarm alone with ``--quiet``."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log = logging.getLogger("napsets.service")
+    log.handlers, log.propagate = [handler], False
+    log.setLevel(logging.WARNING if run.quiet else logging.INFO)
 
 
 def live_from_files(
@@ -163,99 +175,13 @@ def live_from_files(
     return Live.start(inputs.graph, inputs.outputs, inputs.truth, ids=ids, class_names=inputs.class_names, **settings)
 
 
-# -- update ------------------------------------------------------------------------------------------------------------
-
-
-def update(
-    run: Output,
-    store: StorePath,
-    labels: Annotated[
-        Path | None, typer.Option("--labels", "-l", help="New labels: columns node, label, in the order of arrival.")
-    ] = None,
-    edges: Annotated[Path | None, typer.Option("--edges", "-e", help="New edges: columns source, target.")] = None,
-    nodes: Annotated[
-        Path | None,
-        typer.Option("--nodes", "-n", help="New nodes: column node, then one column of probabilities per class."),
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(help="A name for this batch. A batch that is sent again under the same name is ignored."),
-    ] = None,
-    read: Annotated[ReadingOptions, READ] = ReadingOptions(),
-) -> None:
-    """Enter what is new in a store, all of it or nothing.
-
-    Nodes come first, then edges, then labels in the order of their file. Each label evaluates the set that its node had
-    before; `napsets status` says how the sets have done.
-    """
-    from napsets.live.live import Live
-
-    if labels is None and edges is None and nodes is None:
-        raise typer.BadParameter("there is nothing to add; pass --labels, --edges or --nodes", param_hint="--labels")
-    notes: list[str] = []
-    with run.steps() as steps:
-        steps.stage(f"opening {store}")
-        with Live.open(store) as live:
-            steps.stage("reading files")
-            changes = read_changes(live, nodes, edges, labels, read.reading, notes)
-            run.notes(notes)
-            steps.stage("entering")
-            done = live.update(changes, key=key)
-            status = live.status()
-    counts = {name.removeprefix("add_"): len(columns[0]) if done else 0 for name, *columns in changes}
-    if not done:
-        run.note(f"a batch with the key {key} is already in the store: nothing was added")
-    rows = [(f"{name} entered", number(count)) for name, count in counts.items()]
-    rows += [(f"{name} in all", number(status[name])) for name in ("nodes", "edges", "labels", "events")]
-    run.result({"entered": counts, "repeated": not done, **status}, table(str(store), ["", ""], rows))
-
-
-def read_changes(
-    live: Live, nodes: Path | None, edges: Path | None, labels: Path | None, reading: Reading, notes: list[str]
-) -> list[tuple[Any, ...]]:
-    """Return what files say is new, as `Live.update` takes it: nodes first, then edges, then labels in their order."""
-    changes: list[tuple[Any, ...]] = []
-    known = live.ids()
-    if nodes is not None:
-        table = read_probabilities(nodes, reading)
-        changes.append(("add_nodes", table.ids.values.to_pylist(), _in_order(table, live.class_names, nodes)))
-        known = list(dict.fromkeys([*known, *changes[0][1]]))
-    if edges is None and labels is None:
-        return changes
-    ids = one_kind(known, nodes)
-    if edges is not None:
-        graph = read_edges(edges, ids, reading, notes=notes)
-        source = np.repeat(np.arange(graph.num_nodes), graph.degrees)
-        once = source < graph.indices if not graph.directed else slice(None)
-        ends = (ids.take(end[once]).to_pylist() for end in (source, graph.indices))
-        changes.append(("add_edges", *ends))
-    if labels is not None:
-        rows = read_label_rows(labels, ids, reading, notes=notes)
-        codes, _ = class_indices(rows.table, rows.texts, live.class_names, reading.labels_are, notes)
-        there = (rows.places >= 0) & (codes >= 0)
-        changes.append(("add_labels", ids.take(rows.places[there]).to_pylist(), codes[there]))
-    return changes
-
-
-def _in_order(table: NodeProbabilities, class_names: Sequence[str] | None, path: Path) -> Any:
-    """Return probabilities with their columns in the order of the classes of the store."""
-    if class_names is None or list(class_names) == table.class_names:
-        return table.values
-    if sorted(class_names) != sorted(table.class_names):
-        raise FileFormatError(
-            f"`nodes` must have the classes of the store, {', '.join(class_names)}; {path} has "
-            f"{', '.join(table.class_names)}"
-        )
-    return table.values[:, [table.class_names.index(name) for name in class_names]]
-
-
-def one_kind(ids: Sequence[Any], nodes: Path | None) -> NodeIds:
+def one_kind(ids: Sequence[Any]) -> NodeIds:
     """Return the ids of all nodes, which files can name only where all are integers or all are text."""
     kinds = {type(name) for name in ids}
     if len(kinds) > 1:
         raise InvalidInputError(
-            f"`nodes` must have ids of one kind, all integers or all text, to be named in files; "
-            f"the store{'' if nodes is None else f' with {nodes}'} has both. Use Live in Python, or the service."
+            "`store` must have ids of one kind, all integers or all text, to be named in files; it has both. Use Live "
+            "in Python, or the service."
         )
     pa = arrow()
     return NodeIds(pa.array(ids, pa.large_string() if kinds == {str} else pa.int64()), "nodes")
@@ -281,7 +207,7 @@ def status(
     """
     from napsets.files.paths import replacing
     from napsets.live.live import Live
-    from napsets.service.guard import prometheus_text
+    from napsets.service.metrics import status_text
 
     if prometheus is not None:
         writable_file(prometheus, (".prom", ".txt"), flag="--prometheus")
@@ -291,7 +217,7 @@ def status(
             figures = live.status()
     if prometheus is not None:
         with replacing(prometheus) as draft:
-            draft.write_text(prometheus_text(figures), encoding="utf-8")
+            draft.write_bytes(status_text(figures))
     run.result(figures, table(str(store), ["", ""], _rows(figures)))
     ringing = [name for name, alarm in figures["judged"]["alarms"].items() if alarm["rang"] is not None]
     if fail_on is not None and ringing:
@@ -313,7 +239,8 @@ def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
         ("median label delay, in labels", number(judged["label_delay"], 0)),
     ]
     for name, alarm in judged["alarms"].items():
-        rows.append((f"alarm: {name}", "no" if alarm["rang"] is None else f"raised after {alarm['rang']:,} labels"))
+        raised = f"raised after {alarm['rang']:,} labels ({alarm['time']})" if alarm["rang"] is not None else "no"
+        rows.append((f"alarm: {name}", raised))
     return rows
 
 
@@ -349,12 +276,12 @@ class SavedMethod:
     def __init__(self, path: Path) -> None:
         from napsets.methods.saving import read_saved
 
-        saved = read_saved(path)
-        self.calibrated, scored = saved.calibrated, saved.calibrated.scored
+        self.calibrated, integer_labels = read_saved(path)
+        scored = self.calibrated.scored
         self.method, self.score = self.calibrated.method, self.calibrated.score
         #: Classes without names go by their numbers.
         self.class_names = scored.class_names or [str(y) for y in range(scored.bound.num_labels)] or None
-        self.integer_labels = saved.integer_labels or scored.class_names is None
+        self.integer_labels = integer_labels or scored.class_names is None
         self.prediction = prediction_type(self.method.score)
         everyone = np.arange(self.calibrated.num_nodes)
         self.ids: Sequence[Any] = (everyone if scored.ids is None else scored.ids).tolist()

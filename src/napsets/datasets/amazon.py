@@ -6,8 +6,9 @@ Deflate. Unpacking needs NumPy alone and takes a tenth of a second.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from importlib.resources import as_file, files
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from napsets.checks.arguments import IntArray, sealed
 from napsets.datasets.dataset import NodeDataset, random_split
 from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
+
+#: The arrays of the embedded predictions, and the arguments that they are.
+_EMBEDDED = {"node": "nodes", "label": "labels", "split": "split", "probabilities": "probabilities"}
 
 
 def amazon_computers(seed: int = 0, sizes: Sequence[float] = (752, 1000, 12_000)) -> NodeDataset:
@@ -43,16 +47,20 @@ def amazon_predictions() -> NodePredictions:
     """Return the predictions of a trained GraphSAGE for the 12,000 test nodes of ``load("amazon-computers", seed=0)``.
 
     A trained network's last digits differ from processor to processor. These probabilities come with the package, so
-    that what is made from them is the same everywhere. ``ns.gnn.train(data, model="graphsage-mean",
-    preset="released-code", seed=0)`` trains such a model.
+    that what is made from them is the same everywhere. `napsets.gnn.train` trains a similar model.
 
     Examples
     --------
     >>> amazon_predictions()
     NodePredictions(12,000 nodes, 10 classes, dataset 'amazon-computers', model 'graphsage-mean', accuracy 0.851)
     """
-    with as_file(files("napsets.datasets") / "data" / "amazon_computers_predictions.npz") as path:
-        return NodePredictions.load(path)
+    with (files("napsets.datasets") / "data" / "amazon_computers_predictions.npz").open("rb") as handle:
+        arrays = np.load(handle, allow_pickle=False)
+        about = json.loads(str(arrays["about"]))
+        return NodePredictions(
+            **{argument: arrays[name] for name, argument in _EMBEDDED.items()},
+            **{name: about[name] for name in ("dataset", "model", "settings", "class_names")},
+        )
 
 
 def round_rows(probabilities: npt.NDArray[Any], bits: int = 15) -> npt.NDArray[np.float32]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import (
+    ArrayLike,
     IntArray,
     Sealed,
     as_array,
@@ -35,6 +36,7 @@ from napsets.graph import Graph, check_graph
 
 if TYPE_CHECKING:
     import scipy.sparse
+    from torch_geometric.data import Data
 
     Features: TypeAlias = npt.NDArray[np.float32] | scipy.sparse.csr_array
 
@@ -89,9 +91,9 @@ class NodeDataset(Sealed):
     test: IntArray
     class_names: tuple[str, ...] | None = None
     name: str = "custom"
-    node_ids: npt.NDArray[Any] | None = None
+    node_ids: npt.NDArray[np.generic] | None = None
     blocks: IntArray | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     targets: npt.NDArray[np.float64] | None = None
     times: IntArray | None = None
 
@@ -183,7 +185,7 @@ def _check_features(value: Any, nodes: int) -> Any:
     return features
 
 
-def _check_column(name: str, value: Any, nodes: int) -> Any:
+def _check_column(name: str, value: ArrayLike | None, nodes: int) -> npt.NDArray[np.generic] | None:
     """One entry per node, of any type, or None."""
     if value is None:
         return None
@@ -193,7 +195,7 @@ def _check_column(name: str, value: Any, nodes: int) -> Any:
     return array
 
 
-def _check_split(values: Mapping[str, Any], nodes: int, classes: int) -> None:
+def _check_split(values: Mapping[str, IntArray], nodes: int, classes: int) -> None:
     seen = np.zeros(nodes, dtype=np.int8)
     for i, part in enumerate(SPLIT_NAMES, start=1):
         twice = np.flatnonzero(seen[values[part]])
@@ -256,7 +258,7 @@ def random_split(num_nodes: int, sizes: Sequence[float], seed: int = 0) -> tuple
     return train, validation, test
 
 
-def from_pyg(data: Any, *, name: str = "custom", directed: bool = False) -> NodeDataset:
+def from_pyg(data: Data, *, name: str = "custom", directed: bool = False) -> NodeDataset:
     """Make a dataset from a ``Data`` with ``x``, ``y``, ``edge_index`` and the three masks.
 
     Parameters
@@ -281,7 +283,7 @@ def from_pyg(data: Any, *, name: str = "custom", directed: bool = False) -> Node
     return NodeDataset(Graph.from_pyg(data, directed=directed), data.x, labels, train, validation, test, name=name)
 
 
-def to_pyg(dataset: NodeDataset) -> Any:
+def to_pyg(dataset: NodeDataset) -> Data:
     """Return a dataset as a ``Data`` with ``x``, ``y``, ``edge_index`` and masks."""
     torch, pyg = imported("torch", "gnn"), imported("torch_geometric.data", "gnn", "torch_geometric")
     graph = check_kind("dataset", dataset, NodeDataset, way="Load one, or make one with NodeDataset(...).").graph

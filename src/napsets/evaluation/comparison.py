@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index, frozen, sealed
 from napsets.checks.frames import find_nodes
-from napsets.checks.values import check_alpha, check_hops, check_list, check_progress, shown
+from napsets.checks.values import check_alpha, check_hops, check_list, check_progress, check_seed, shown
 from napsets.errors import InvalidInputError, warn
 from napsets.evaluation.gaps import own_groups
 from napsets.evaluation.judgement import check_groups, judge_rows
@@ -24,11 +24,19 @@ from napsets.evaluation.kinds import interval_methods as interval_methods
 from napsets.evaluation.metrics import groups_of_partition, neighbourhood_partition
 from napsets.evaluation.results import Comparison, MethodResult
 from napsets.graph import check_graph
+from napsets.kernels.threads import stages
 from napsets.localisers import LocalThresholds
-from napsets.localisers.base import useful_hops
-from napsets.methods import Calibrated, CalibrationData, Settings, find_thresholds, make_method, predict_in_parts, title
-from napsets.methods.predictor import Calibrates, Predictor
-from napsets.methods.table import known_settings
+from napsets.methods import (
+    Auto,
+    Calibratable,
+    Calibrated,
+    CalibrationData,
+    Method,
+    find_thresholds,
+    make_method,
+    predict_in_parts,
+)
+from napsets.methods.table import check_settings_known, name_of, suitable, title
 from napsets.predictions import Prediction, PredictionIntervals
 from napsets.scores import APS, CQR, Score, learns, make_score, prediction_type
 
@@ -38,8 +46,8 @@ COMPARED: tuple[str, ...] = SETS.compared
 #: Where a calibration curve is drawn.
 CURVE_ALPHAS: tuple[float, ...] = (0.01, 0.02, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 
-#: The name of a method, or a method: a predictor, a `Method`, or one that is calibrated already.
-AnyMethod = str | Calibrates[Any] | Calibrated
+#: The name of a method, or a method, calibrated already or not.
+AnyMethod = str | Calibratable | Calibrated
 
 
 def compare(
@@ -49,6 +57,7 @@ def compare(
     calibration: ArrayLike,
     nodes: ArrayLike,
     *,
+    evidence: ArrayLike | None = None,
     methods: Sequence[AnyMethod] | Mapping[str, AnyMethod] | None = None,
     alpha: float = 0.1,
     hops: int = 2,
@@ -72,10 +81,13 @@ def compare(
         As in `NAPS.calibrate`; with a score of numbers, the model's outputs and the targets.
     nodes : array
         What to predict and judge, where the truth is known: a boolean mask, or nodes as in `NAPS.predict`.
+    evidence : array, optional
+        As in `NAPS.calibrate`, for methods that learn from labels. The others are calibrated without it, on the same
+        `calibration`, and the result says which they are.
     methods : sequence or mapping of names and methods, optional
-        The baseline first: names of the table of methods (`napsets.methods.METHODS`), and predictors or methods with
+        The baseline first: names of the table of methods (`napsets.methods.METHODS`), and methods with
         their own settings and score, ``{"mine": ns.NAPS(pool=20, score="thr"), "daps": "daps"}``. All of them are
-        calibrated here, on the same labels, and left as they were. By default those of `COMPARED` that suit the score.
+        calibrated here, on the same labels. By default those of `COMPARED` that suit the score.
     alpha : float
         Error rate.
     hops : int
@@ -99,7 +111,7 @@ def compare(
     progress : bool or callable
         True for a line on the terminal, or a function that is called as ``progress(done, total)`` in nodes.
     **settings
-        Further settings of the methods that are named: those of `napsets.methods.Settings`.
+        Further settings of the methods that are named, each of which uses those that it has (`napsets methods`).
 
     Examples
     --------
@@ -113,33 +125,47 @@ def compare(
     [0.89, 0.9]
     """
     rates = (check_alpha(alpha), *(check_alpha(rate) for rate in check_list("alphas", alphas, "error rates")))
-    known_settings(settings)
+    check_settings_known(settings)
     items = {} if methods is None else _items(methods)
     chosen = make_score(_usual_score(items) if score is None else score)
     kind = kind_of(prediction_type(chosen))
     items = items or _items(kind.compared)
-    shared = Settings(score=chosen, hops=check_hops("hops", hops), seed=seed, alpha=rates[0], **settings)
+    shared = {"score": chosen, "hops": check_hops("hops", hops), "seed": check_seed(seed), "alpha": rates[0]} | settings
     named = _make_methods(items, shared, kind)
     groupings = check_groups(groups)
     if graph is None:
         check_graph(graph)
     data = CalibrationData.of(
-        graph, probabilities, labels, calibration, ids=ids, class_names=class_names, score=shared.score, logits=logits
-    )
+        graph, probabilities, labels, calibration, evidence=evidence, ids=ids, class_names=class_names,
+        score=chosen, logits=logits,
+    )  # fmt: skip
     trained = np.empty(0, np.int64) if training is None else check_index("training", training, data.outputs.shape[0])
     overlap = data.trained or int(np.isin(data.calibration, trained).sum())
     data = replace(data, trained=overlap, _scored={})
     graph = data.graph
     evaluation_nodes = frozen(_check_judged(nodes, data))
     truth = data.truth[evaluation_nodes]
-    calibrated = [method.fit(data) for method in named.values()]
-    thresholds = find_thresholds(calibrated, evaluation_nodes, rates, progress=check_progress(progress))
+    plain = data.without_evidence()
+    if plain is not data and not any(method.uses_evidence for method in named.values()):
+        raise InvalidInputError(
+            "`evidence` must be left out where no method learns from it: all of these set their thresholds on all "
+            "calibration labels. Compare 'auto', 'informed' or 'naps-exact' too."
+        )
+    # Calibration takes about as long as finding thresholds.
+    weights = [*[1] * len(named), len(named)]
+    *fits, finding = stages(check_progress(progress), weights, evaluation_nodes.size)
+    calibrated = []
+    for method, report in zip(named.values(), fits, strict=True):
+        calibrated.append(method.calibrate_data(data if method.uses_evidence else plain))
+        if report is not None:
+            report(1, 1)
+    thresholds = find_thresholds(calibrated, evaluation_nodes, rates, progress=finding)
     predictions, curves = _predict(calibrated, thresholds, rates, evaluation_nodes, truth, kind)
     first = predictions[0]
     ranges = kind.check_strata(strata, first)
-    partition = neighbourhood_partition(graph, evaluation_nodes, seed=shared.seed)
+    partition = neighbourhood_partition(graph, evaluation_nodes, seed=shared["seed"])
     usual = {"neighbourhood": groups_of_partition(partition, graph.num_nodes)}
-    usual |= kind.groups(graph, data, shared.score, evaluation_nodes)
+    usual |= kind.groups(graph, data, chosen, evaluation_nodes)
     own = {name: group[evaluation_nodes] for name, group in usual.items()}
     neighbourhoods = own["neighbourhood"]
     own |= {name: own_groups(first, group) for name, group in groupings.items()}
@@ -147,7 +173,7 @@ def compare(
         MethodResult(
             **vars(judge_rows(prediction, truth, strata=ranges, neighbourhoods=neighbourhoods, groups=own)),
             name=name,
-            title=title(name, shared.score) if items[name] == name else name,
+            title=title(name, chosen) if items[name] == name else name,
             calibrated=method,
             prediction=prediction,
             curves=curve,
@@ -155,10 +181,11 @@ def compare(
         for name, method, prediction, curve in zip(named, calibrated, predictions, curves, strict=True)
     )
     data.forget()
+    plain.forget()
     return Comparison(
         results=results,
         alpha=rates[0],
-        hops=useful_hops(graph, evaluation_nodes, shared.hops),
+        hops=hops,
         partition=partition,
         alphas=rates[1:],
         data=data,
@@ -190,26 +217,32 @@ def compare_intervals(
 
 
 def _items(methods: Any) -> dict[str, Any]:
-    """Return what is to be compared, by name: what is not a name itself is called by its class."""
+    """Return what is to be compared, by name: a method with its own settings is called by its title."""
     if isinstance(methods, Mapping):
         items = dict(methods)
     else:
         listed = check_list("methods", methods, "names of methods, or of methods")
         items = {}
         for item in listed:
-            name = item if isinstance(item, str) else type(item).__name__
+            name = item if isinstance(item, str) else _title_of(item)
             if isinstance(item, str) and name in items:
                 raise InvalidInputError(f"`methods` must name no method twice; got {shown(listed)}")
-            again = sum(type(other).__name__ == name for other in items.values())
+            again = sum(_title_of(other) == name for other in items.values())
             items[f"{name} {again + 1}" if again and name in items else name] = item
     for name, item in items.items():
-        if not isinstance(name, str) or not isinstance(item, str | Calibrates | Calibrated):
+        if not isinstance(name, str) or not isinstance(item, str | Calibratable | Calibrated):
             raise InvalidInputError(
                 f"`methods` must hold names of methods, or methods such as NAPS(); got {shown(item)} in it"
             )
     if not items:
         raise InvalidInputError("`methods` must hold at least one method; it is empty")
     return items
+
+
+def _title_of(item: object) -> str:
+    """Return the title of a method that has no name of the user's own."""
+    method = _unnamed(item)
+    return title(name_of(method), method.score) if isinstance(method, Method | Auto) else type(item).__name__
 
 
 def _usual_score(items: Mapping[str, Any]) -> Any:
@@ -219,17 +252,17 @@ def _usual_score(items: Mapping[str, Any]) -> Any:
 
 
 def _unnamed(item: Any) -> Any:
-    """Return the method of a predictor, or of one that is calibrated already; a method as it is."""
-    return item.method if isinstance(item, Calibrated) else item.to_method() if isinstance(item, Predictor) else item
+    """Return the method of one that is calibrated already; a method as it is."""
+    return item.method if isinstance(item, Calibrated) else item
 
 
-def _make_methods(items: Mapping[str, Any], settings: Settings, kind: Kind) -> dict[str, Any]:
+def _make_methods(items: Mapping[str, Any], settings: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
     """Return the methods by name, or refuse those that make other predictions."""
     kind.check_methods([item for item in items.values() if isinstance(item, str)])
     methods = {name: _make(item, settings) if isinstance(item, str) else _unnamed(item) for name, item in items.items()}
     for name, method in methods.items():
         if kind_of(prediction_type(method.score)) is not kind:
-            noun = prediction_type(settings.score).noun
+            noun = prediction_type(settings["score"]).noun
             raise InvalidInputError(
                 f"`methods` must all predict {noun}s to be compared; {name!r} predicts "
                 f"{prediction_type(method.score).noun}s"
@@ -237,17 +270,18 @@ def _make_methods(items: Mapping[str, Any], settings: Settings, kind: Kind) -> d
     return methods
 
 
-def _make(name: str, settings: Settings) -> Any:
+def _make(name: str, settings: Mapping[str, Any]) -> Any:
     """Return a method, or say which methods take a score that learns."""
     try:
-        return make_method(name, settings)
+        return make_method(name, **suitable(name, settings))
     except InvalidInputError as error:
-        if not learns(settings.score):
+        score = settings["score"]
+        if not learns(score):
             raise
-        make_method(name, replace(settings, score=APS()))  # it is wrong with any score, and says so
+        make_method(name, **suitable(name, {**settings, "score": APS()}))  # it is wrong with any score, and says so
         raise InvalidInputError(
             f"`score` must not learn from labels where {name!r} is compared, which holds out none; "
-            f"{type(settings.score).__name__} does. Leave it out, or compare 'split' and 'naps-exact'."
+            f"{type(score).__name__} does. Leave it out, or compare 'split' and 'naps-exact'."
         ) from error
 
 
@@ -260,6 +294,9 @@ def _check_judged(nodes: ArrayLike, data: CalibrationData) -> IntArray:
     both = int(np.isin(judged, data.calibration).sum())
     if both:
         warn(f"`nodes` holds {both} calibration nodes: labels that evaluate these sets also calibrated others")
+    taught = 0 if data.evidence is None else int(np.isin(judged, data.evidence).sum())
+    if taught:
+        warn(f"`nodes` holds {taught} nodes of `evidence`: methods have learned from the labels that evaluate them")
     unknown = ~data.prediction.known(data.truth[judged])
     if unknown.any():
         node = int(judged[unknown.argmax()])
@@ -289,7 +326,7 @@ def _predict(
         for m, predictions in by_method.items():
             parts[m].append(predictions[0])
             for r in range(1, len(rates)):
-                hits[m, r] += predictions[r].covers(truth[rows]).sum()
+                hits[m, r] += predictions[r].contains_own(truth[rows]).sum()
                 kept[m][r].append(kind.curve_part(predictions[r].sizes))
     curves = []
     for m in range(len(calibrated)):

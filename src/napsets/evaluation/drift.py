@@ -122,7 +122,7 @@ def drifts_in(comparison: Comparison, class_names: Sequence[str] | None = None) 
     unlabelled = np.setdiff1d(others, labelled, assume_unique=True)
     look = partial(
         drifts, comparison.graph, comparison.predicted, kind=comparison.kind, class_names=class_names,
-        score=comparison.settings.score, outputs=comparison.data.outputs,
+        score=comparison.settings["score"], outputs=comparison.data.outputs,
     )  # fmt: skip
     return look(calibration, judged, between=("calibration", "evaluation")) + look(
         labelled, unlabelled, between=("labelled", "unlabelled")

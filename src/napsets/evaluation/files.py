@@ -203,7 +203,7 @@ def _labels_of_unlisted_classes(
     if reading.labels_are == "indices":
         raise InvalidInputError(
             "`labels_are` must be names for sets that do not list their classes, as CSV cannot. Write the sets to "
-            ".parquet or .npz, or label nodes by name."
+            ".parquet, or label nodes by name."
         )
     labels = read_labels(path, file.ids, None, replace(reading, labels_are="auto"), notes=notes)
     names, listed = labels.class_names or [], ClassNames(file.class_names)
@@ -212,7 +212,7 @@ def _labels_of_unlisted_classes(
     if names and len(new) == len(names):
         notes.append(
             f"no set has any of the labels {', '.join(names[:5])}{', …' if len(names) > 5 else ''}. If those are class "
-            f"numbers, write the sets to .parquet or .npz, which list their classes"
+            f"numbers, write the sets to .parquet, which lists its classes"
         )
     rest = iter(range(len(listed), len(listed) + len(new)))
     codes = np.array([next(rest) if place < 0 else place for place in places] + [-1], dtype=np.int64)

@@ -131,7 +131,7 @@ def judge(
     sizes = np.array([part.size for part in parts], dtype=np.int64)
     return replace(
         judgement,
-        pccv=worst_violation(prediction.covers(own), parts, prediction.alpha),
+        pccv=worst_violation(prediction.contains_own(own), parts, prediction.alpha),
         pccv_chance=worst_deviation(sizes, 1.0 - prediction.alpha),
     )
 
@@ -146,7 +146,7 @@ def judge_rows(
 ) -> Judgement:
     """Judge predictions by what was checked: the truth, the neighbourhood of PCCV and the groups of each row."""
     kind, alpha, count = kind_of(type(prediction)), prediction.alpha, len(prediction)
-    covered = prediction.covers(own)
+    covered = prediction.contains_own(own)
     share = mean(covered)
     over = None if neighbourhoods is None else gap_within(covered, neighbourhoods, alpha)
     groupings = dict(groups)

@@ -60,7 +60,7 @@ class SetKind:
     without_support = "get every label"
     with_too_few = "every set holds every label"
     #: Who says which method to take where none was compared.
-    adviser = "`napsets recommend` tries methods on these labels"
+    adviser = "`napsets report` compares methods on half of the labels"
 
     def check_strata(self, strata: Any, prediction: Any) -> Strata:
         """Return the ranges of sizes that SSCV compares, the usual ones for None; None where there is no SSCV."""

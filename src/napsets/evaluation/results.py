@@ -18,7 +18,7 @@ from napsets.evaluation.judgement import Judgement
 from napsets.evaluation.kinds import Kind, Strata, kind_of
 from napsets.evaluation.metrics import mean_and_error
 from napsets.graph import Graph
-from napsets.methods import Calibrated, CalibrationData, Settings
+from napsets.methods import Calibrated, CalibrationData
 from napsets.predictions import Prediction
 
 if TYPE_CHECKING:
@@ -114,8 +114,8 @@ class Comparison:
         Where the curves are.
     data : CalibrationData
         Graph, outputs, truth and calibration nodes, checked. The truth judged, too.
-    settings : Settings
-        The settings of all methods.
+    settings : dict
+        The settings of the methods that are named.
     ids : numpy.ndarray or None
         What the nodes are called; None for 0..n−1.
     strata : list of (low, high) or None
@@ -130,7 +130,7 @@ class Comparison:
     partition: list[IntArray]
     alphas: tuple[float, ...]
     data: CalibrationData
-    settings: Settings
+    settings: Mapping[str, Any]
     ids: npt.NDArray[Any] | None
     strata: Strata | None = None
     training: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -178,7 +178,7 @@ class Comparison:
     @property
     def predicted(self) -> npt.NDArray[Any]:
         """What the model alone predicts of each node: the most probable class, or its best guess."""
-        return self.kind.predicted(self.settings.score, self.data.outputs)
+        return self.kind.predicted(self.settings["score"], self.data.outputs)
 
     @property
     def finite(self) -> BoolArray:
@@ -294,10 +294,19 @@ class Comparison:
         return [head, *rows]
 
     @property
+    def evidence(self) -> str:
+        """Which methods learned from how many labels of evidence, and which could not; empty where there is none."""
+        if self.data.evidence is None:
+            return ""
+        without = [result.title for result in self if not result.calibrated.scored.evidence]
+        text = f"{self.data.evidence.size:,} more labels as evidence"
+        return f"{text}, which {', '.join(without)} cannot learn from and ran without" if without else text
+
+    @property
     def _heading(self) -> str:
         return (
             f"{len(self)} methods on {self.nodes.size:,} nodes at alpha = {self.alpha:g}, calibrated on "
-            f"{self.data.calibration.size:,} labels"
+            f"{self.data.calibration.size:,} labels{f', with {self.evidence}' if self.evidence else ''}"
         )
 
     def __str__(self) -> str:

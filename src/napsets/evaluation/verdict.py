@@ -9,6 +9,7 @@ method keeps its promise (`napsets.levels`). *What to watch for* are low coverag
 Some findings withdraw the promise: the model is more confident about the labelled nodes than about the others, because
 it was trained on them or because they are easy; or the labelled nodes differ strongly from the others. Coverage on the
 other nodes is then likely to be lower than on the labelled ones, whatever the method, and the verdict says so first.
+Only labels that set the level must be a random sample; labels that are none can become evidence, which is not checked.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from napsets.evaluation.kinds import kind_of
 from napsets.evaluation.metrics import mean
 from napsets.evaluation.verdict_words import Alternative, Interval, Verdict, level_labels, level_nodes, promise_of
 from napsets.levels import coverage_band, falls_short, fewest_ranks
-from napsets.methods import title
+from napsets.methods import Calibrated, Choice, title
+from napsets.methods.table import name_of
+from napsets.predictions import Prediction
 
 if TYPE_CHECKING:
     from napsets.evaluation.results import Comparison, MethodResult
-    from napsets.methods import Calibrated
 
 #: Groupings whose groups have no names, or no threshold of their own that would help.
 _UNNAMED = ("neighbourhood", "confidence", "prediction", "width")
@@ -121,17 +123,20 @@ def foresee(
     class_names: Sequence[str] | None = None,
 ) -> Verdict:
     """Return the verdict on predictions that no truth judges: what was chosen, is expected and is promised."""
-    kind, score, labelled = kind_of(calibrated.prediction), calibrated.method.score, calibrated.scored.calibration
+    kind, score, scored = kind_of(calibrated.prediction), calibrated.method.score, calibrated.scored
     looks: tuple[Drift, ...] = ()
     if calibrated.graph is not None:
         others = np.zeros(len(outputs), dtype=bool)
         others[nodes] = True
-        others[labelled] = False
+        others[scored.calibration] = False
         looks = drifts(
-            calibrated.graph, kind.predicted(score, outputs), labelled, np.flatnonzero(others), kind=kind,
-            between=("labelled", "predicted"), class_names=class_names, score=score, outputs=outputs,
+            calibrated.graph, kind.predicted(score, outputs), scored.sample, np.flatnonzero(others), kind=kind,
+            between=("calibration" if scored.evidence else "labelled", "predicted"), class_names=class_names,
+            score=score, outputs=outputs,
         )  # fmt: skip
-    plain, change = (math.nan, Interval()) if calibrated.grouped is not None else _expectation(calibrated.choice)
+    # Evidence is no random sample: what sizes it led to expect says little about these nodes.
+    expects = calibrated.grouped is None and not scored.evidence
+    plain, change = _expectation(calibrated.choice) if expects else (math.nan, Interval())
     own, truth = level_nodes(calibrated)
     gaps, some = {}, truth
     if truth.dtype.kind in "iu" and truth.size:
@@ -139,7 +144,7 @@ def foresee(
         some = truth[places]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NapsetsWarning)  # these nodes calibrated, which is what they are taken for
-            covered = calibrated.predict(own[places], alpha).covers(some)
+            covered = calibrated.predict(own[places], alpha).contains_own(some)
         gaps = {"class": gap_within(covered, some, alpha)}
     return Verdict(
         method=method,
@@ -162,7 +167,19 @@ def foresee(
     )  # fmt: skip
 
 
-def _expectation(choice: Any) -> tuple[float, Interval]:
+def _foresee_prediction(calibrated: Calibrated, prediction: Prediction, method: str | None) -> Verdict:
+    """Return the verdict on one prediction; by default, the method has the name that its settings have in the table."""
+    summary, usual = prediction.summary(), "auto" if calibrated.choice is not None else name_of(calibrated.method)
+    return foresee(
+        calibrated, method or usual, alpha=prediction.alpha, nodes=prediction.nodes, size=summary.size,
+        infinite=summary.infinite, outputs=calibrated.outputs, class_names=calibrated.scored.class_names,
+    )  # fmt: skip
+
+
+Calibrated.foresee = _foresee_prediction
+
+
+def _expectation(choice: Choice | None) -> tuple[float, Interval]:
     """Return the size expected of the model alone, and by which share what was chosen is expected to change it."""
     from scipy.special import ndtri
 
@@ -291,6 +308,7 @@ def _cautions(
         checked.append(f"whether labelled nodes differ from the others in {differences}")
     return {
         "withdrawn": reasons[0] if reasons else "",
+        "remedy": _REMEDY if used else "",
         "warnings": cautions,
         "looked_at": ", ".join(checked),
         "weak": tuple(weak),
@@ -321,6 +339,11 @@ def _reasons(
     return reasons + [_on_drift(look) for look in rest], [*easier, *rest]
 
 
+#: Advice if the labels are no random sample.
+_REMEDY = (
+    "label a few hundred nodes drawn at random among those without a label, and pass these as calibration (`--labels`) "
+    "and the labels that you have as evidence (`--evidence`)"
+)
 #: Advice if they were.
 _OTHERS = "Calibrate on labels that it has not seen"
 

@@ -18,6 +18,8 @@ from napsets.evaluation.gaps import WeakGroup
 from napsets.evaluation.kinds import kind_of
 from napsets.methods import Calibrated
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
+from napsets.scores.informed import evidence_of
+from napsets.scores.informed_intervals import BoundInformedIntervals
 
 #: A width as it is written.
 wide = PredictionIntervals.size_text
@@ -95,8 +97,10 @@ class Verdict:
     shifted: bool = False
     rivals: int = 0  #: Methods among which it was picked by looking at the judged nodes; 0 where it was not.
     choice: str | None = None  #: What a method that chooses chose, and why.
-    held_out_are_evidence: bool = False  #: Whether labels held out for the level are evidence for their neighbours too.
+    evidence: int = 0  #: Labels of any origin that taught, beside those that set the level.
+    informed: bool = False  #: Whether the labels, or targets, of neighbours correct the model.
     withdrawn: str = ""  #: Why the promise does not hold for nodes without a label; empty where there is no reason.
+    remedy: str = ""  #: What to do about it, where other labels would help.
     warnings: tuple[str, ...] = ()  #: What to watch for, the gravest first.
     looked_at: str = "number of labels, support"  #: What was checked for warnings.
     #: Classes and groups that are covered too little, by more than chance, the worst of each kind first.
@@ -150,8 +154,9 @@ class Verdict:
     @property
     def cost(self) -> str:
         """What it costs."""
-        if self.held_out and self.held_out_are_evidence:
-            return f"none; all {self.labels:,} labels are evidence, and {self.held_out:,} of them also set the level"
+        if self.evidence:
+            setting = f"all {self.held_out:,} calibration labels set the level"
+            return f"none; {self.evidence:,} labels are evidence, and {setting}"
         if self.held_out:
             return f"{self.held_out:,} of the {self.labels:,} labels are used only to set the level"
         return f"none; all {self.labels:,} labels set the threshold{'' if self.proven else 's'}"
@@ -180,6 +185,7 @@ class Verdict:
     def lines(self) -> tuple[str, ...]:
         """The verdict line by line: whether the promise is withdrawn, the method, how certain, and all warnings."""
         withdrawn = [f"No promise of coverage can be made: {self.withdrawn}."] if self.withdrawn else []
+        withdrawn += [f"What to do: {self.remedy}."] if self.remedy else []
         smaller = [f"If small {self.prediction.noun}s matter most: {self.smaller}."] if self.smaller else []
         others = [text for text in self.warnings if text != self.withdrawn]
         warnings = [f"Warning: {text}." for text in others]
@@ -200,22 +206,22 @@ class Verdict:
 
     def row(self) -> dict[str, Any]:
         """Return plain values, for JSON; those that only intervals have stand there for intervals alone."""
-        keys = {"held_out": "apart", "held_out_are_evidence": "speaking"}
-        values = {keys.get(name, name): value for name, value in asdict(self).items()}
+        values = {"apart" if name == "held_out" else name: value for name, value in asdict(self).items()}
         del values["prediction"]
         for name in ("median", "infinite", "baseline_infinite"):
             if values[name] is None:
                 del values[name]
-        if not self.shifted:
-            del values["shifted"]
+        for name in ("shifted", "evidence", "remedy"):  # what few verdicts have
+            if not values[name]:
+                del values[name]
         return values | {"lines": list(self.lines)}
 
     def _promised(self, band: str) -> str:
         """Return what is promised of predictions that no truth judges."""
         if self.withdrawn:
             return (
-                f"not known. {100 * (1.0 - self.alpha):g} % can be expected only if the labelled nodes are a random "
-                f"sample that the model was not trained on"
+                f"not known. {100 * (1.0 - self.alpha):g} % can be expected only if the {self._sample} nodes are a "
+                f"random sample that the model was not trained on"
             )
         if self.shifted:
             return f"guaranteed to be {self._of_population()}"
@@ -223,11 +229,19 @@ class Verdict:
             return "no theorem guarantees it for this method; it may be off where neighbours differ"
         if self.grouped:
             labels = f"{self.level_labels:,} labels set their levels"
-            return f"guaranteed in each group with enough labels if the nodes were labelled at random: {labels}"
+            return f"guaranteed in each group with enough labels if {self._drawn} at random: {labels}"
         return (
-            f"guaranteed if the nodes were labelled at random: {self.level_labels:,} labels set the level, so it lies "
-            f"between {band} in 95 of 100 cases"
+            f"guaranteed if {self._drawn} at random: {self.level_labels:,} labels set the level, so it lies between "
+            f"{band} in 95 of 100 cases"
         )
+
+    @property
+    def _sample(self) -> str:
+        return "calibration" if self.evidence else "labelled"
+
+    @property
+    def _drawn(self) -> str:
+        return "the calibration nodes were drawn" if self.evidence else "the nodes were labelled"
 
     def _of_population(self) -> str:
         """Return what is promised of the population that importance weights describe."""
@@ -357,12 +371,13 @@ def is_proven(calibrated: Calibrated) -> bool:
 
 def promise_of(calibrated: Calibrated) -> dict[str, Any]:
     """Return what a verdict says of a method, whatever it predicted, by the names of its fields."""
-    scored, choice = calibrated.scored, calibrated.choice
+    scored, bound, choice = calibrated.scored, calibrated.score, calibrated.choice
     return {
         "labels": int(scored.calibration.size),
         "level_labels": level_labels(calibrated),
         "held_out": int(scored.level_nodes.size),
-        "held_out_are_evidence": calibrated.full is not None,
+        "evidence": int(scored.reference.nodes.size) if scored.evidence else 0,
+        "informed": isinstance(bound, BoundInformedIntervals) or evidence_of(bound) is not None,
         "proven": is_proven(calibrated),
         "shifted": not calibrated.is_exact and bool(getattr(calibrated.method.localiser, "shifted", False)),
         "choice": None if choice is None else str(choice),

@@ -1,4 +1,4 @@
-"""Files: edges, a model's outputs, truth, nodes and predictions as Parquet, CSV, JSON Lines or npz."""
+"""Files: edges, a model's outputs, truth, nodes and predictions as Parquet or CSV."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ __all__ = [
     "Inputs",
     "NodeIds",
     "NodeOutputs",
-    "NodeProbabilities",
     "PredictionFile",
     "Reading",
     "check_writable",
@@ -35,10 +34,5 @@ __all__ = [
     "read_targets",
     "read_truth",
     "write_prediction",
-    "write_predictions",
     "writing_rows",
 ]
-
-#: Their names before numbers and intervals were read and written by them too.
-write_predictions = write_prediction
-NodeProbabilities = NodeOutputs

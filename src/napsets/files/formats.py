@@ -1,31 +1,35 @@
-"""Files of rows as batches of Arrow columns, whatever their format.
+"""Files of rows as batches of Arrow columns: Parquet and CSV, single files (also gzipped) and folders of parts.
 
-A `TableFile` knows its column names and gives batches of the requested columns. Parquet (a file, or a folder of parts),
-CSV (plain or gzip), JSON Lines and npz look alike from here on, except for one thing: CSV has no types, so the columns
-that hold ids and names are read from it as text, all others as numbers, and only an empty cell is missing (``NA``,
-``null`` and ``nan`` are what they say). JSON Lines has one object per line. The keys of the first are the columns; what
-a later object lacks, or has as null, is an empty cell, and text that looks like a number or a date stays text. Columns
-have the names of napsets, whatever the file calls them (`Reading.columns`).
+A `TableFile` knows its columns, and gives batches of some of them under napsets' names (see `Reading.rename`).
+CSV has no types: its columns of ids and names are read as text, all others as numbers, and only an empty cell is
+missing (``NA``, ``null`` and ``nan`` are what they say). Messages count rows as people see them: the lines of a CSV,
+the rows of Parquet from 0.
 """
 
 from __future__ import annotations
 
-import codecs
+import csv
 import difflib
 import io
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from napsets.checks.values import shown
 from napsets.errors import FileFormatError, arrow
 from napsets.files import paths
-from napsets.files.npz_format import about_fault, npz_batches, npz_header
-from napsets.files.reading import COLUMNS, PLAIN, Format, Reading, key_of
+from napsets.files.archives import is_nested_beyond
+from napsets.files.reading import PLAIN, Format, Reading, parts_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.csv import InvalidRow
 
 #: Rows that are decoded at a time.
 BATCH_ROWS = 1 << 16
@@ -39,19 +43,19 @@ SIDECAR = "_napsets.json"
 #: Columns that hold ids or names: in a file without types they are text, so that ``007`` stays ``007``.
 _TEXT_COLUMNS = {
     "edges": ("source", "target"),
-    "labels": ("node", "label", "split"),
+    "labels": ("node", "label"),
     "groups": ("node", "group"),
     "sets": ("node", "labels"),
 }
 
-#: The columns of a list of edges without a header.
-_EDGE_COLUMNS = ("source", "target", "weight")
+#: The columns of a CSV without a header; more columns are numbered from 0.
+_NAMELESS = {"edges": ("source", "target", "weight"), "labels": ("node", "label"), "groups": ("node", "group")}
+
+#: Deeper JSON is not a description of a file.
+_DEEPEST = 20
 
 #: What Arrow takes for a number.
 _NUMBER = r"(?i)^\s*-?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?|nan|inf|infinity)\s*$"
-
-#: Bytes that are read to detect UTF-16.
-_HEAD = 64
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,16 @@ class TableFile:
     columns: tuple[str, ...]  # by napsets' names
     settings: bytes | None = None  # what napsets wrote in addition to the rows, as JSON
     reading: Reading = PLAIN
-    #: What the file calls a column, where that is not napsets' name.
-    column_names: dict[str, str] = field(default_factory=dict)
+    originals: dict[str, str] = field(default_factory=dict)  # the file's own names, where they are others
+    rows: pa.Table | None = None  # the rows themselves, where there is no file
+
+    @classmethod
+    def in_memory(cls, name: str, rows: pa.Table, reading: Reading = PLAIN) -> TableFile:
+        """Return an Arrow table as one that readers of files take in place of a path."""
+        return cls(name, Path("the DataFrame"), "parquet", tuple(rows.column_names), reading=reading, rows=rows)
+
+    def __fspath__(self) -> str:
+        return str(self.path)
 
     @property
     def typed(self) -> bool:
@@ -73,72 +85,71 @@ class TableFile:
         return self.format != "csv"
 
     def require(self, *columns: str) -> None:
-        """Refuse a file that lacks a column."""
-        missing = [self.column_names.get(column, column) for column in columns if column not in self.columns]
+        """Raise if the file lacks a column."""
+        missing = [column for column in columns if column not in self.columns]
         if missing:
-            wanted = ", ".join(self.column_names.get(column, column) for column in columns)
-            theirs = [self.column_names.get(column, column) for column in self.columns]
-            shown = ", ".join(theirs[:12]) + (", …" if len(theirs) > 12 else "")
+            theirs = ", ".join(self.columns[:12]) + (", …" if len(self.columns) > 12 else "")
             raise FileFormatError(
-                f"`{self.name}` must have the column{'s' * (len(columns) > 1)} {wanted}; {self.path} lacks "
-                f"{', '.join(missing)}. It has: {shown}. {self._way_out(missing)}"
+                f"`{self.name}` must have the column{'s' * (len(columns) > 1)} {', '.join(columns)}; {self.path} lacks "
+                f"{', '.join(missing)}. It has: {theirs}. {self._remedy(columns, missing)}"
             )
 
-    def _way_out(self, missing: Sequence[str]) -> str:
-        ours = {theirs: column for column, theirs in self.column_names.items() if theirs in missing}
-        if ours:
-            theirs, column = next(iter(ours.items()))
-            return (
-                f"--columns says that {column} is called {theirs}; for this file alone, write "
-                f"--columns {self.name}.{column}=…"
-            )
-        spaced = [column for column in self.columns if column != column.strip() and column.strip() in missing]
-        if spaced:
-            return f"Remove the spaces around the column name {spaced[0]!r}."
+    def _remedy(self, columns: Sequence[str], missing: Sequence[str]) -> str:
+        """Return what may help where columns are missing."""
         marks = [mark for mark in (";", "\t", "|", ",", " ") if any(mark in column for column in self.columns)]
         if self.format == "csv" and len(self.columns) == 1 and marks:
-            return f"Its columns seem to be separated by {marks[0]!r}: say so with --separator {marks[0]!r}."
-        lower = {column.lower(): column for column in self.columns}
+            if self.reading.separator is not None:
+                return f"Its columns seem to be separated by {marks[0]!r}: --separator holds for all CSV files."
+            return f"Its columns seem to be separated by {marks[0]!r}: add --separator {shown_mark(marks[0])}."
+        simple = {re.sub(r"[\W_]", "", column.lower()): column for column in self.columns}
         for column in missing:
-            near = difflib.get_close_matches(column, list(lower), n=1, cutoff=0.8)
+            near = difflib.get_close_matches(column, list(simple), n=1, cutoff=0.8)
             if near:
-                what = "array" if self.format == "npz" else "column"
-                return f"Rename its {what} {lower[near[0]]} to {column}.{self._renaming(column, lower[near[0]])}"
-        way = f"Rename its columns, or pass another file.{self._renaming(missing[0], '…')}"
-        if self.name == "edges" and set(missing) == {"source", "target"} and len(self.columns) in (2, 3):
-            first = _EDGE_COLUMNS[: len(self.columns)]
-            way += f". If its first line is an edge already, put the line {','.join(first)} before it."
-        return way
+                old = simple[near[0]]
+                return f"If {old!r} is meant, rename it, or add --rename {_quoted(f'{old}={column}')}."
+        data = self.format == "csv" and self.reading.header and len(missing) == len(columns) <= len(self.columns)
+        header = "If its first line is a row already, add --no-header; " if data else ""
+        remedy = f"{header}if a column has another name, add --rename OLD={missing[0]}."
+        return remedy[0].upper() + remedy[1:]
 
-    def _renaming(self, column: str, theirs: str) -> str:
-        """Say how a column that has another name is read as it is, where one may have another name."""
-        if self.name not in COLUMNS.get(column, ()):
-            return ""
-        return f" Or say what it is called: --columns {key_of(self.name, column)}={theirs}"
+    def at(self, row: int, node: object = None, *, path: bool = True) -> str:
+        """Name a row for a message, as people find it in the file, and the node that it is of."""
+        place = f"line {_line_of(self, row)}" if self.format == "csv" else f"row {row}"
+        return place + f" of {self.path}" * path + ("" if node is None else f" (node {node!r})")
 
-    def batches(self, columns: Sequence[str], *, rows: int = BATCH_ROWS, text: Sequence[str] = ()) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], *, text: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Give record batches of the columns, in the order of the file; in CSV, `text` and ids and names are text."""
-        theirs = [self.column_names.get(column, column) for column in columns]
+        if self.rows is not None:
+            yield from self.rows.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS)
+            return
+        theirs = {self.originals.get(column, column): column for column in columns}
+        words = {*text, *_TEXT_COLUMNS.get(self.name, ("node",))}
         with paths.reading(self.path, self.name, folder=True):
-            for batch in self._batches(theirs, rows, (*text, *_TEXT_COLUMNS.get(self.name, ("node",)))):
-                yield batch.rename_columns(list(columns)) if self.column_names else batch
+            for batch in _csv_batches(self, theirs, words) if self.format == "csv" else _parquet_batches(self, theirs):
+                yield batch.rename_columns(list(columns))
 
-    def _batches(self, columns: list[str], rows: int, text: Sequence[str]) -> Iterator[Any]:
-        if self.format == "parquet":
-            return _parquet_batches(self, columns, rows)
-        if self.format == "csv":
-            return _csv_batches(self, columns, [self.column_names.get(column, column) for column in text], rows)
-        if self.format == "jsonl":
-            return _jsonl_batches(self, columns, rows)
-        return npz_batches(self.name, self.path, columns, rows)
+    def read(self, columns: Sequence[str], text: Sequence[str] = ()) -> pa.Table:
+        """Return some columns of all rows."""
+        tables = [arrow().Table.from_batches([batch]) for batch in self.batches(columns, text=text)]
+        if not tables:
+            return arrow().table({column: arrow().nulls(0) for column in columns})
+        return arrow().concat_tables(tables, promote_options="permissive")
 
     def about(self) -> dict[str, Any]:
         """Return what napsets wrote in addition to the rows, if anything; ``class_names`` are distinct strings."""
         try:
-            about = json.loads("{}" if self.settings is None else self.settings)
-            fault = about_fault(about)
+            about = json.loads(b"{}" if self.settings is None else self.settings)
+            fault = None if isinstance(about, dict) else f"holds no JSON object; it is {shown(about)}"
+            if is_nested_beyond(about, _DEEPEST):
+                fault = f"is nested deeper than {_DEEPEST} levels"
         except (ValueError, RecursionError) as error:
-            fault = f"holds no JSON: {_json_fault(error)}"
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            fault = f"holds no JSON: {reason}"
+        names = None if fault else about.get("class_names")
+        if names is not None:
+            listed = isinstance(names, list) and names and all(isinstance(name, str) for name in names)
+            if not listed or len(set(names)) < len(names):
+                fault = f"has class_names that are not a list of distinct strings: {shown(names)}"
         if fault is not None:
             raise FileFormatError(
                 f"`{self.name}` must be described as napsets describes it; the metadata of {self.path} {fault}. "
@@ -147,113 +158,125 @@ class TableFile:
         return dict(about)
 
 
-def open_table(
-    name: str, path: str | os.PathLike[str], reading: Reading = PLAIN, *, kind: Format | None = None
-) -> TableFile:
-    """Open a file, or a folder of Parquet files, far enough to know its columns; `kind` is its format, if known."""
-    source, kind = Path(path), kind or reading.format_of(name, path)
-    with paths.reading(source, name, folder=kind == "parquet"):
+def shown_mark(mark: str) -> str:
+    """Return a separator as one types it."""
+    return "tab" if mark == "\t" else f"'{mark}'"
+
+
+def _quoted(text: str) -> str:
+    return text if re.fullmatch(r"[\w=.-]+", text) else f"'{text}'"
+
+
+def open_table(name: str, path: str | os.PathLike[str], reading: Reading = PLAIN) -> TableFile:
+    """Open a file, or a folder of files, far enough to know its columns; an open table is returned unchanged."""
+    if isinstance(path, TableFile):
+        return path
+    source, kind = Path(path), reading.format_of(name, path)
+    with paths.reading(source, name, folder=True):
         settings = None
         if kind == "csv":
-            columns = _csv_header(name, source, reading.separator_of(source))
-        elif kind == "jsonl":
-            columns = _jsonl_header(name, source)
+            theirs = _csv_header(name, source, reading)
         else:
-            columns, settings = _parquet_header(source) if kind == "parquet" else npz_header(name, source)
-    repeated = sorted({column for column in columns if columns.count(column) > 1})
+            schema = _dataset(name, source).schema
+            sidecar = source / SIDECAR  # what a folder of parts says of them all, where Spark's engine has written it
+            settings = sidecar.read_bytes() if sidecar.is_file() else (schema.metadata or {}).get(METADATA_KEY)
+            theirs = list(schema.names)
+    ours = reading.renamed(name, theirs)
+    repeated = [column for column, count in Counter(ours).items() if count > 1]
     if repeated:
         raise FileFormatError(f"`{name}` must not repeat a column; {source} has {repeated[0]!r} more than once")
-    column_names = {ours: reading.name_of(name, ours) for ours in COLUMNS}
-    # What an npz file only implies, such as the ids of rows without ids, has no other name.
-    implied = set(columns) if kind == "npz" else set()
-    column_names = {
-        ours: theirs
-        for ours, theirs in column_names.items()
-        if ours != theirs and not (ours in implied and theirs not in columns)
-    }
-    # One that has a name of napsets' by chance, where another column stands for it, is hidden.
-    ours = {theirs: column for column, theirs in column_names.items()}
-    shown = tuple(ours.get(column, column) for column in columns if column in ours or column not in column_names)
-    return TableFile(name, source, kind, shown, settings, reading, column_names)
-
-
-def _json_fault(error: Exception) -> str:
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-
-
-# -- Parquet -----------------------------------------------------------------------------------------------------------
+    originals = {new: old for new, old in zip(ours, theirs, strict=True) if new != old}
+    return TableFile(name, source, kind, tuple(ours), settings, reading, originals)
 
 
 def _parts(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    parts = sorted(part for part in path.rglob("*.parquet") if not part.name.startswith(("_", ".")))
+    parts = parts_of(path)
     if not parts:
-        raise FileFormatError(f"{path} must hold Parquet files; there are none in this folder")
+        raise FileFormatError(f"{path} must hold Parquet or CSV files; there are none in this folder")
     return parts
 
 
-def _parquet_header(path: Path) -> tuple[list[str], bytes | None]:
-    schema = arrow().parquet.read_schema(_parts(path)[0])
-    sidecar = path / SIDECAR  # what a folder of parts says of them all, where Spark's engine has written it
-    settings = sidecar.read_bytes() if sidecar.is_file() else (schema.metadata or {}).get(METADATA_KEY)
-    return list(schema.names), settings
+# -- Parquet -----------------------------------------------------------------------------------------------------------
 
 
-def _parquet_batches(table: TableFile, columns: list[str], rows: int) -> Iterator[Any]:
-    for part in _parts(table.path):
-        # Without prefetching and with a small buffer, what is in memory is a batch, not a row group.
-        with arrow().parquet.ParquetFile(part, pre_buffer=False, buffer_size=1 << 20) as file:
-            missing = [column for column in columns if column not in file.schema_arrow.names]
-            if missing:
-                raise FileFormatError(
-                    f"`{table.name}` must have the same columns in all its parts; {part} lacks {', '.join(missing)}"
-                )
-            for batch in file.iter_batches(batch_size=rows, columns=columns):
-                batch.validate(full=True)  # text that is no UTF-8 would otherwise fail somewhere else
-                yield batch
+def _dataset(name: str, path: Path) -> pa.dataset.Dataset:
+    """Return the parts of a file or folder as one dataset, whose columns all parts have, with types that fit."""
+    pa = arrow()
+    parts = _parts(path)
+    whole = pa.dataset.dataset([str(part) for part in parts], format="parquet")
+    if len(parts) == 1:
+        return whole
+    schemas = [fragment.physical_schema for fragment in whole.get_fragments()]
+    for part, schema in zip(parts, schemas, strict=True):
+        missing = [column for column in schemas[0].names if column not in set(schema.names)]
+        if missing:
+            raise FileFormatError(
+                f"`{name}` must have the same columns in all its parts; {part} lacks {', '.join(missing)}"
+            )
+    try:
+        schema = pa.unify_schemas(schemas, promote_options="permissive").with_metadata(schemas[0].metadata)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise FileFormatError(f"`{name}` must have columns of one type in all parts of {path}: {error}") from error
+    return whole.replace_schema(schema)
+
+
+def _parquet_batches(table: TableFile, columns: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    # Little is read ahead, so that what is in memory is a few batches and not a row group.
+    options = arrow().dataset.ParquetFragmentScanOptions(
+        use_buffered_stream=True, buffer_size=1 << 20, pre_buffer=False
+    )
+    scanner = _dataset(table.name, table.path).scanner(
+        columns=list(columns), batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1,
+        fragment_scan_options=options,
+    )  # fmt: skip
+    for batch in scanner.to_batches():
+        batch.validate(full=True)  # text that is no UTF-8 would otherwise fail somewhere else
+        yield batch
 
 
 # -- CSV ---------------------------------------------------------------------------------------------------------------
 
 
-def _csv_header(name: str, path: Path, separator: str) -> list[str]:
-    with arrow().input_stream(path) as stream:
-        head = stream.read(_HEAD)
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
-        raise _not_utf8(name, path, "it seems to be UTF-16")
+def _records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Give the line number and the cells of each record of a CSV file that is not blank."""
+    csv.field_size_limit(1 << 30)
+    with io.TextIOWrapper(arrow().input_stream(path), encoding="utf-8-sig", newline="") as stream:
+        reader, line = csv.reader(stream, delimiter=separator), 1
+        for cells in reader:
+            if cells:
+                yield line, cells
+            line = reader.line_num + 1
+
+
+def _csv_header(name: str, path: Path, reading: Reading) -> list[str]:
+    first = _parts(path)[0]
+    with arrow().input_stream(first) as stream:
+        if b"\0" in stream.read(64):
+            raise _not_utf8(name, first, "it seems to be UTF-16")
     try:
-        first = _first_line(path, separator)
+        cells = next(_records(first, reading.separator_of(first)), (0, None))[1]
     except UnicodeDecodeError as error:
-        raise _not_utf8(name, path, error) from error
-    except arrow().ArrowInvalid as error:
-        # Decimal commas give rows more cells than the header has, if semicolons separate the columns.
-        line = head.partition(b"\n")[0]
-        if separator == "," and b";" in line and b"," not in line:
-            raise FileFormatError(
-                f"`{name}` must have its columns separated by ','; those of {path} seem to be separated by ';': say so "
-                f"with --separator ';', and write numbers with decimal points, not commas."
-            ) from error
-        raise
-    return list(_EDGE_COLUMNS[: len(first)]) if _is_edge(name, first) else first
+        raise _not_utf8(name, first, error) from error
+    if cells is None:
+        raise FileFormatError(f"`{name}` must have a header and rows; {first} is empty")
+    if reading.header or name == "sets":
+        return cells
+    known = _NAMELESS.get(name, ("node",))
+    return [*known[: len(cells)], *map(str, range(len(cells) - len(known)))]
 
 
-def _first_line(path: Path, separator: str) -> list[str]:
-    with arrow().csv.open_csv(path, parse_options=_parse_options(separator)) as reader:
-        return list(reader.schema.names)
-
-
-def _parse_options(separator: str) -> Any:
-    # Otherwise a quoted line break fails where it happens to lie on the border of two blocks.
-    return arrow().csv.ParseOptions(newlines_in_values=True, delimiter=separator)
-
-
-def _is_edge(name: str, first: Sequence[str]) -> bool:
-    """Whether the first line of a list of edges is an edge, two integers and maybe a number, and no header."""
-    if name != "edges" or len(first) not in (2, 3):
-        return False
-    whole = all(re.fullmatch(r"\s*-?\d+\s*", cell) for cell in first[:2])
-    return whole and all(re.fullmatch(_NUMBER, cell) for cell in first[2:])
+def _line_of(table: TableFile, row: int) -> int:
+    """Return the line on which a row of a CSV starts, counted from 1; the last line where it cannot be found."""
+    header, line = int(table.reading.header or table.name == "sets"), 0
+    for part in _parts(table.path):
+        records = islice(_records(part, table.reading.separator_of(part)), header, None)
+        for line, _ in records:
+            if row == 0:
+                return line
+            row -= 1
+    return line
 
 
 def _not_utf8(name: str, path: Path, reason: object) -> FileFormatError:
@@ -264,41 +287,57 @@ def _not_utf8(name: str, path: Path, reason: object) -> FileFormatError:
     )
 
 
-def _csv_batches(table: TableFile, columns: Sequence[str], text: Sequence[str], rows: int) -> Iterator[Any]:
+def _csv_batches(table: TableFile, columns: Mapping[str, str], text: set[str]) -> Iterator[pa.RecordBatch]:
     pa = arrow()
+    types = {theirs: "string" if ours in text else "float64" for theirs, ours in columns.items()}
     try:
-        for batch in _read_csv(table, {column: "string" if column in text else "float64" for column in columns}):
-            for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows)
+        for batch in _read_csv(table, types):
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                yield batch.slice(start, BATCH_ROWS)
     except pa.ArrowInvalid as error:
+        if "invalid UTF8" in str(error):
+            raise _not_utf8(table.name, table.path, "it seems to be Latin-1 or another older encoding") from error
         if "conversion error" in str(error):
-            if "invalid UTF8" in str(error):
-                reason = "it seems to be Latin-1 or another older encoding"
-                raise _not_utf8(table.name, table.path, reason) from error
-            _refuse_text(table, [column for column in columns if column not in text])
+            _refuse_text(table, [column for column in types if types[column] != "string"])
         raise
 
 
-def _read_csv(table: TableFile, types: dict[str, str]) -> Iterator[Any]:
-    csv, separator = arrow().csv, table.reading.separator_of(table.path)
-    first = _first_line(table.path, separator)
-    names = csv.ReadOptions(column_names=list(_EDGE_COLUMNS[: len(first)]) if _is_edge(table.name, first) else None)
-    options = csv.ConvertOptions(
-        include_columns=list(types),
-        column_types=types,
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-    with csv.open_csv(table.path, names, _parse_options(separator), options) as reader:
-        yield from reader
+def _read_csv(table: TableFile, types: dict[str, str]) -> Iterator[pa.RecordBatch]:
+    pa = arrow()
+    short: list[str] = []
+
+    def refuse(row: InvalidRow) -> str:
+        short.append(f"a row with {row.actual_columns} cells where {row.expected_columns} are expected: {row.text!r}")
+        return "error"
+
+    for part in _parts(table.path):
+        names = None if table.reading.header or table.name == "sets" else [
+            table.originals.get(column, column) for column in table.columns
+        ]  # fmt: skip
+        # Otherwise a quoted line break fails where it happens to lie on the border of two blocks.
+        separator = table.reading.separator_of(part)
+        parse = pa.csv.ParseOptions(newlines_in_values=True, delimiter=separator, invalid_row_handler=refuse)
+        convert = pa.csv.ConvertOptions(
+            include_columns=list(types), column_types=types, null_values=[""], strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )  # fmt: skip
+        try:
+            with pa.csv.open_csv(part, pa.csv.ReadOptions(column_names=names), parse, convert) as reader:
+                yield from reader
+        except pa.ArrowInvalid as error:
+            if not short:
+                raise
+            commas = separator != "," and "," in short[0]
+            remedy = "Write decimal points instead of decimal commas" if commas else "Quote cells that hold a separator"
+            raise FileFormatError(f"`{table.name}` must have as many cells in each row as its header; {part} has "
+                                  f"{short[0]}. {remedy}, or check --separator.") from error  # fmt: skip
 
 
-def _refuse_text(table: TableFile, columns: list[str]) -> None:
-    """Name the first column with a cell that is not a number, and say whether it is one cell or the whole column."""
-    compute = arrow().compute
-    seen = 0
-    for batch in _read_csv(table, dict.fromkeys(columns, "string")):
+def _refuse_text(table: TableFile, columns: Sequence[str]) -> None:
+    """Name the first cell that is not a number, its row and node, and say whether it is the whole column."""
+    compute, seen = arrow().compute, 0
+    node = table.originals.get("node", "node") if "node" in table.columns else None
+    for batch in _read_csv(table, dict.fromkeys([*columns, *([node] if node else [])], "string")):
         for column in columns:
             cells = batch.column(column)
             fine = compute.match_substring_regex(cells, _NUMBER).fill_null(True)
@@ -306,15 +345,15 @@ def _refuse_text(table: TableFile, columns: list[str]) -> None:
             if not len(odd):
                 continue
             row = odd[0].as_py()
-            value = f"has the invalid value {cells[row].as_py()!r}"
-            what, advice = f"{value} in row {seen + row}", "Write a number there, or drop that row."
+            value = cells[row].as_py()
+            where = table.at(seen + row, None if node is None else batch.column(node)[row].as_py())
+            what, advice = f"{where} has {value!r}", "Write a number there, or drop that row."
             if 2 * len(odd) > len(cells):
-                what, advice = f"holds text there; row {seen + row} {value}", "Drop that column."
+                what, advice = f"{what}, and most other rows have text too", "Drop that column."
                 if table.name == "probabilities":
                     advice = f"If it is not a class, add --ignore-columns {column}."
-            advice = number_advice(str(cells[row].as_py())) or advice
             raise FileFormatError(
-                f"`{table.name}` must hold numbers in the column {column}; {table.path} {what}. {advice}"
+                f"`{table.name}` must hold numbers in the column {column}; {what}. {number_advice(value) or advice}"
             )
         seen += batch.num_rows
 
@@ -332,59 +371,3 @@ def number_advice(text: str) -> str:
         return f"Write decimal points instead of decimal commas: {plain.replace(',', '.')}."
     share = re.fullmatch(r"(\d+(?:[.,]\d+)?)\s*%", plain)
     return f"Write shares instead of percentages: {float(share[1].replace(',', '.')) / 100:g}." if share else ""
-
-
-# -- JSON Lines --------------------------------------------------------------------------------------------------------
-
-
-def _jsonl_header(name: str, path: Path) -> list[str]:
-    for _, row in _objects(name, path):
-        return list(row)
-    raise FileFormatError(f"`{name}` must have at least one row; {path} has none")
-
-
-def _jsonl_batches(table: TableFile, columns: Sequence[str], rows: int) -> Iterator[Any]:
-    lines = _objects(table.name, table.path)
-    while part := list(islice(lines, rows)):
-        arrays = [_jsonl_column(table, column, part) for column in columns]
-        yield arrow().RecordBatch.from_arrays(arrays, names=list(columns))
-
-
-def _objects(name: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Give the number and the object of each line that is not empty."""
-    with io.TextIOWrapper(arrow().input_stream(path), encoding="utf-8-sig", newline="\n") as lines:
-        try:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    yield number, _object(f"`{name}` must hold one JSON object per line; line {number} of {path}", line)
-        except UnicodeDecodeError as error:
-            raise _not_utf8(name, path, error) from error
-
-
-def _object(opening: str, line: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{opening} is none: {_json_fault(error)}") from error
-    if not isinstance(row, dict):
-        text = json.dumps(row, ensure_ascii=False)
-        raise FileFormatError(
-            f"{opening} is {text if len(text) <= 60 else text[:60] + '…'}. A file that is one long JSON array is not "
-            f"JSON Lines: write one object per line."
-        )
-    return row
-
-
-def _jsonl_column(table: TableFile, column: str, lines: Sequence[tuple[int, dict[str, Any]]]) -> Any:
-    pa = arrow()
-    values = [row.get(column) for _, row in lines]
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, ValueError) as error:
-        kinds = {type(value).__name__ for value in values if value is not None}
-        first = next(number for (number, _), value in zip(lines, values, strict=True) if value is not None)
-        fault = f"values of several types ({', '.join(sorted(kinds))})" if len(kinds) > 1 else str(error).split("\n")[0]
-        raise FileFormatError(
-            f"`{table.name}` must have one type in each column; {column} of {table.path} has, from line {first} on, "
-            f"{fault}. Write them alike."
-        ) from error

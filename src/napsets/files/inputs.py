@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.checks.compressed import check_lengths
-from napsets.errors import FileFormatError, InvalidInputError, arrow
+from napsets.checks.compressed import WeightsAre, check_lengths
+from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.formats import TableFile, open_table
-from napsets.files.ids import IdLookup, NodeIds, all_ids, id_column, one_width
+from napsets.files.ids import NodeIds, all_ids, id_column, one_type, places_of
 from napsets.files.labels import NodeTruth, read_labels, read_nodes, read_targets
-from napsets.files.outputs import NodeOutputs, number_column, read_numbers, read_probabilities
+from napsets.files.outputs import Block, IntervalScore, NodeOutputs, number_column, read_numbers, read_probabilities
 from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
@@ -31,26 +30,30 @@ class Inputs:
 
     ids: NodeIds  #: the id of each node, in the order of the file of the model's outputs
     graph: Graph
-    outputs: Any  #: what the model says, one row per node: probabilities, or numbers; or None
-    truth: npt.NDArray[Any]  #: a class index for each node, −1 where unknown; or a number, NaN where unknown
+    outputs: Block  #: what the model says, one row per node: probabilities, or numbers
+    truth: IntArray | FloatArray  #: a class index for each node, −1 where unknown; or a number, NaN where unknown
     nodes: IntArray  #: what to predict: the nodes of a file, otherwise those whose truth is unknown
     class_names: list[str] | None = None  #: the classes, where there are some
-    score: Any = None  #: the score whose columns the file of outputs has; None where any score will do
+    score: IntervalScore | None = None  #: the score whose columns the file of outputs has; None where any score will do
     notes: list[str] = field(default_factory=list)  #: what the user should know of how the files were read
     prediction: type[Prediction] = PredictionSets  #: what is to be predicted: sets or intervals
     integer_labels: bool = False  #: whether labels are integers in the files, as they then are in those written
     #: The nodes that the model was trained on, where a file names them.
     training: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    evidence: IntArray | None = None  #: the nodes whose truth only teaches, where a file names some
 
     @property
     def calibration(self) -> IntArray:
-        """The nodes whose truth is known."""
-        return np.flatnonzero(self.prediction.known(self.truth))
+        """The nodes whose truth is known, and sets the level."""
+        known = np.flatnonzero(self.prediction.known(self.truth))
+        return known if self.evidence is None else np.setdiff1d(known, self.evidence, assume_unique=True)
 
     def calibrate(self, method: Any, calibration: IntArray | None = None) -> Any:
-        """Calibrate a method on all nodes whose truth is known, or on some of them."""
+        """Calibrate a method on all nodes whose truth is known, or on some of them, with the evidence."""
         chosen = self.calibration if calibration is None else calibration
-        return method.calibrate_rows(self.graph, self.outputs, self.truth, chosen, self.ids.keys)
+        return method.calibrate_rows(
+            self.graph, self.outputs, self.truth, chosen, self.ids.keys, evidence=self.evidence
+        )
 
 
 def read_inputs(
@@ -63,6 +66,7 @@ def read_inputs(
     prediction: type[Prediction] = PredictionSets,
     predicting: bool = True,
     training: PathLike | None = None,
+    evidence: PathLike | None = None,
     stage: Stage = lambda text: None,
 ) -> Inputs:
     """Read the files of a prediction.
@@ -80,6 +84,9 @@ def read_inputs(
         Refuse files that leave no node to predict.
     training : path, optional
         The nodes that the model was trained on, column ``node``: they are neither predicted nor labelled.
+    evidence : path, optional
+        Truth of any origin, a file like `truth`: it teaches, and that of `truth` sets the level. A node in both has
+        the truth that `truth` says.
     stage : callable
         Called with what is being read.
 
@@ -88,9 +95,9 @@ def read_inputs(
     >>> read_inputs("edges.csv", "p.csv", "y.csv", reading=Reading(ids="string", separator=";"))  # doctest: +SKIP
     """
     column = prediction.truth_column
-    _check_headers(reading, edges=(edges, "source", "target"), labels=(truth, "node", column))
-    if nodes is not None:
-        _check_headers(reading, nodes=(nodes, "node"))
+    known = ("node", column if reading.header else "label")
+    wanted = (("edges", edges, ("source", "target")), ("labels", truth, known), ("nodes", nodes, ("node",)))
+    _check_headers(reading, *wanted, ("labels", evidence, known))
     stage(f"reading {prediction.outputs_name}")
     model = _OUTPUTS[prediction](outputs, reading)
     inputs = _with_graph(prediction, model, edges, truth, nodes, reading, stage)
@@ -98,6 +105,9 @@ def read_inputs(
         inputs = _without(inputs, read_nodes(training, inputs.ids, reading, notes=inputs.notes))
     if inputs.calibration.size == 0:
         raise FileFormatError(f"`labels` must have at least one {column}; {os.fspath(truth)} has none")
+    if evidence is not None:
+        stage("reading evidence")
+        inputs = _with_evidence(inputs, evidence, reading, only_unlabelled=nodes is None)
     if predicting and inputs.nodes.size == 0:
         if nodes is not None:
             raise FileFormatError(f"`nodes` must name at least one node; {os.fspath(nodes)} names none")
@@ -123,6 +133,27 @@ def _without(inputs: Inputs, trained: IntArray) -> Inputs:
     return replace(inputs, truth=truth, nodes=inputs.nodes[~seen[inputs.nodes]], training=np.flatnonzero(seen))
 
 
+def _with_evidence(inputs: Inputs, path: PathLike, reading: Reading, *, only_unlabelled: bool) -> Inputs:
+    """Return the inputs with further truth, which only teaches; its nodes are not predicted, unless a file says so."""
+    taught, known = read_truth(path, inputs, reading), inputs.prediction.known
+    chosen = known(taught) & ~known(inputs.truth)
+    both = int((known(taught) & known(inputs.truth)).sum())
+    column = inputs.prediction.truth_column
+    if not chosen.any():
+        raise FileFormatError(
+            f"`evidence` must have a {column} of at least one node that has none in `labels`; {os.fspath(path)} has "
+            f"{f'{both:,} of nodes that have one there, and those calibrate' if both else 'none'}"
+        )
+    if both:
+        inputs.notes.append(f"{both:,} nodes are in `evidence` and in `labels`: they calibrate")
+    nodes = inputs.nodes[~chosen[inputs.nodes]] if only_unlabelled else inputs.nodes
+    overlap = int(chosen[nodes].sum())
+    if overlap:
+        inputs.notes.append(f"{overlap:,} of the nodes to predict are evidence, from whose {column}s methods learn")
+    truth = np.where(chosen, taught, inputs.truth)
+    return replace(inputs, truth=truth, nodes=nodes, evidence=np.flatnonzero(chosen))
+
+
 def read_graph(
     edges: PathLike,
     labels: PathLike,
@@ -137,18 +168,21 @@ def read_graph(
     if nodes is not None:
         sources.append(("nodes", nodes, ("node",)))
     known = all_ids([(open_table(name, path, reading), columns) for name, path, columns in sources])
-    return _with_graph(PredictionSets, NodeOutputs(known, None), edges, labels, nodes, reading, stage)
+    return _with_graph(
+        PredictionSets, NodeOutputs(known, np.empty((len(known), 0))), edges, labels, nodes, reading, stage
+    )
 
 
-def read_truth(path: PathLike, inputs: Inputs, reading: Reading = PLAIN) -> npt.NDArray[Any]:
+def read_truth(path: PathLike, inputs: Inputs, reading: Reading = PLAIN) -> IntArray | FloatArray:
     """Read further truth of the same nodes; what should be known of it joins the notes of `inputs`."""
     return _TRUTH[inputs.prediction](path, inputs.ids, inputs.class_names, reading, notes=inputs.notes).values
 
 
-def _check_headers(reading: Reading, **files: tuple[Any, ...]) -> None:
-    """Refuse a file that is not there or lacks a column before the large ones are read."""
-    for name, (path, *columns) in files.items():
-        open_table(name, path, reading).require(*columns)
+def _check_headers(reading: Reading, *files: tuple[str, PathLike | None, Sequence[str]]) -> None:
+    """Raise for a file that is not there or lacks a column before the large ones are read."""
+    for name, path, columns in files:
+        if path is not None:
+            open_table(name, path, reading).require(*columns)
 
 
 def _with_graph(
@@ -191,62 +225,54 @@ _TRUTH: dict[type[Prediction], Callable[..., NodeTruth]] = {
 }
 
 
-def read_edges(
-    path: str | os.PathLike[str], nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None
-) -> Graph:
+def read_edges(path: PathLike, nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None) -> Graph:
     """Read a table with the columns ``source`` and ``target`` into a graph on the places of `nodes`.
 
-    npz may hold ``edge_index`` of shape (2, edges) instead. Edges to any other node are refused, or left out with
-    ``skip_unknown``. `reading` says what a column ``weight`` means; by default it is not used, and `notes` says so.
+    Edges to any other node are refused, or left out with ``skip_unknown``. `reading` says what a column ``weight``
+    means; by default it is not used, and `notes` says so.
     """
     table = open_table("edges", path, reading)
     meaning = reading.weights_are
-    table.require("source", "target", *([] if meaning is None else ["weight"]))
+    columns = ["source", "target", *([] if meaning is None else ["weight"])]
+    table.require(*columns)
     if meaning is None and "weight" in table.columns and notes is not None:
         notes.append(
             f"the column weight of {table.path} is not used: say what it holds with --weights-are lengths or strengths"
         )
-    lookup = IdLookup(table, nodes)
-    ends, weights = _read_edge_rows(table, lookup, weighted=meaning is not None)
-    lookup.settle(notes)
-    if not ends.size and notes is not None:
-        notes.append(f"{table.path} has no rows: no node has a neighbour")
-    # Checked before edges are left out, so that a message names the row that the file has.
+    rows = table.read(columns)
+    ids = [id_column(table, rows, column, like=nodes) for column in columns[:2]]
     lengths = None
     if meaning is not None:
-        try:
-            lengths = check_lengths("weight", weights, weights.size, weights_are=meaning)
-        except InvalidInputError as error:
-            message = f"`edges` must have {meaning} in its column weight; in {table.path}, {error}"
-            raise FileFormatError(message) from error
-    if lookup.unknown:
-        known = (ends >= 0).all(axis=0)
+        weights = number_column(table, rows.column("weight").combine_chunks(), "weight").astype(np.float64)
+        lengths = _lengths(table, weights, meaning)
+    del rows
+    ends = np.stack(places_of(table, nodes, ids, notes))
+    del ids
+    if not ends.size and notes is not None:
+        notes.append(f"{table.path} has no rows: no node has a neighbour")
+    known = (ends >= 0).all(axis=0)
+    if not known.all():
         ends, lengths = ends[:, known], None if lengths is None else lengths[known]
     return Graph.from_edge_index(ends, num_nodes=len(nodes), directed=reading.directed, lengths=lengths)
 
 
+def _lengths(table: TableFile, weights: FloatArray, meaning: WeightsAre) -> FloatArray:
+    """Return the lengths of edges, or raise for the first weight that cannot be one."""
+    wrong = ~(np.isfinite(weights) & (weights > 0 if meaning == "strengths" else weights >= 0))
+    try:
+        return check_lengths("weight", weights, weights.size, weights_are=meaning)
+    except InvalidInputError as error:
+        first = f" The first is in {table.at(int(wrong.argmax()), path=False)}." if wrong.any() else ""
+        message = f"`edges` must have {meaning} in its column weight; in {table.path}, {error}.{first}"
+        raise FileFormatError(message) from error
+
+
 def read_graph_around(
-    edges: str | os.PathLike[str], nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None
+    edges: PathLike, nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None
 ) -> Graph:
     """Read the whole graph of an edges file; `nodes` keep their places, others come after them."""
     table = open_table("edges", edges, reading)
     table.require("source", "target")
-    ends = ("source", "target")
-    parts = [nodes.values]
-    for batch in table.batches(ends):
-        parts += [id_column(table, batch, column, like=nodes) for column in ends]
-    everyone = NodeIds(arrow().chunked_array(one_width("edges", parts)).unique(), "edges")
-    return read_edges(edges, everyone, reading, notes=notes)
-
-
-def _read_edge_rows(table: TableFile, lookup: IdLookup, *, weighted: bool) -> tuple[npt.NDArray[Any], FloatArray]:
-    """Return the ends as places, of shape (2, edges), and the weights; none where they do not count."""
-    dtype = np.int32 if len(lookup.nodes) < 2**31 else np.int64
-    columns = ["source", "target", *(["weight"] if weighted else [])]
-    ends, weights, filled = [np.empty((2, 0), dtype=dtype)], [np.empty(0)], 0
-    for batch in table.batches(columns):
-        ends.append(np.array([lookup.places(batch, column) for column in columns[:2]], dtype=dtype))
-        if weighted:
-            weights.append(number_column(table, batch.column("weight"), "weight", filled).astype(np.float64))
-        filled += batch.num_rows
-    return np.concatenate(ends, axis=1), np.concatenate(weights)
+    rows = table.read(["source", "target"])
+    ends = [id_column(table, rows, column, like=nodes) for column in ("source", "target")]
+    return read_edges(table, NodeIds(one_type("edges", [nodes.values, *ends]).unique(), "edges"), reading, notes=notes)

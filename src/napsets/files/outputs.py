@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import ROW_SUM_TOLERANCE, BoolArray, sealed
 from napsets.errors import FileFormatError, InvalidInputError, arrow
-from napsets.files import paths
 from napsets.files.formats import BATCH_ROWS, TableFile, number_advice, open_table
-from napsets.files.ids import IdLookup, NodeIds, id_column, joined_ids
+from napsets.files.ids import NodeIds, id_column, own_ids, place_rows
 from napsets.files.reading import PLAIN, Reading
 from napsets.scores import CQR, AbsoluteResidual, NormalisedResidual
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: The list columns of probabilities and of features.
 LIST_COLUMN, FEATURES = "probabilities", "features"
@@ -33,6 +34,9 @@ _SCORES = (CQR(), NormalisedResidual(), AbsoluteResidual())
 
 Block = npt.NDArray[Any]
 
+#: The scores whose columns a file of numbers may have.
+IntervalScore = CQR | NormalisedResidual | AbsoluteResidual
+
 
 @dataclass(frozen=True, eq=False)
 class NodeOutputs:
@@ -41,74 +45,71 @@ class NodeOutputs:
     ids: NodeIds
     #: One row per node. Probabilities have one column per class, and are float32 where the file has float32, otherwise
     #: float64; numbers have one column for each that the score names.
-    values: Any
-    class_names: Any = None  # a list of str, where there are classes
-    score: Any = None  # the score whose columns a file of numbers has
+    values: Block
+    class_names: list[str] | None = None
+    score: IntervalScore | None = None  # whose columns a file of numbers has
     notes: list[str] = field(default_factory=list)  # for the user
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
 
-def read_whole(table: TableFile, columns: Sequence[str], text: Sequence[str] = ()) -> Any:
-    """Return some columns of all rows, at least one, as one record batch; in CSV, `text` are text."""
-    pa = arrow()
-    with paths.reading(table.path, table.name, folder=True):
-        parts = [pa.Table.from_batches([batch]) for batch in table.batches(columns, text=text)]
-        rows: Any = pa.concat_tables(parts, promote_options="permissive") if parts else ()
-        if not len(rows):
-            raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
-        return rows.combine_chunks().to_batches()[0]
-
-
-def read_rows(table: TableFile, columns: Sequence[str], ids_of: Callable[[Any], Any]) -> tuple[list[Any], Block]:
-    """Read what `ids_of` makes of each batch, and the rows of numbers of all batches as one array.
+def read_rows(table: TableFile, columns: Sequence[str]) -> tuple[pa.ChunkedArray, Block]:
+    """Read the ids of a table, and its numbers as one array.
 
     They are in one column per number, or in a list column alone; float32 where the file has float32, otherwise float64.
     """
-    ids: list[Any] = []
-    blocks: list[Block] = []
-    filled = 0
+    pa = arrow()
+    ids, blocks, filled = [], list[Block](), 0
     for batch in table.batches(["node", *columns]):
-        ids.append(ids_of(batch))
+        part = pa.Table.from_batches([batch])
+        ids.append(id_column(table, part))
         if list(columns) in ([LIST_COLUMN], [FEATURES]):
             width = blocks[0].shape[1] if blocks else None
-            blocks.append(list_rows(table, batch.column(columns[0]), columns[0], filled, width))
+            blocks.append(list_rows(table, batch.column(1), columns[0], filled, width))
         else:
-            narrow = all(arrow().types.is_float32(batch.column(name).type) for name in columns)
+            narrow = all(pa.types.is_float32(kind) for kind in batch.schema.types[1:])
             block = np.empty((batch.num_rows, len(columns)), dtype=np.float32 if narrow else np.float64)
-            for i, name in enumerate(columns):
-                block[:, i] = number_column(table, batch.column(name), name, filled)
+            for i, (name, values) in enumerate(zip(columns, batch.columns[1:], strict=True)):
+                block[:, i] = number_column(table, values, name, filled)
             blocks.append(block)
         filled += batch.num_rows
-    if not blocks:
+    if not filled:
         raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
-    return ids, np.concatenate(blocks)
+    kinds = sorted({str(part.type) for part in ids})
+    if len(kinds) > 1:
+        raise FileFormatError(
+            f"`{table.name}` must have ids of one type in all its parts; {table.path} has {' and '.join(kinds)}"
+        )
+    return pa.chunked_array([chunk for part in ids for chunk in part.chunks]), np.concatenate(blocks)
 
 
-def list_rows(table: TableFile, lists: Any, column: str, first: int, width: int | None = None) -> Block:
+def list_rows(table: TableFile, lists: pa.Array, column: str, first: int, width: int | None = None) -> Block:
     """Turn lists of one length, which is `width` where rows came before, into rows, without a Python object per row."""
     types = arrow().types
     if not (types.is_list(lists.type) or types.is_large_list(lists.type) or types.is_fixed_size_list(lists.type)):
         raise FileFormatError(
             f"`{table.name}` must hold a list of numbers in each row of its column {column}; in {table.path} that "
-            f"column is {lists.type}. Write one column per number in addition to node, or lists in Parquet or npz."
+            f"column is {lists.type}. Write one column per number in addition to node, or lists in Parquet."
         )
-    values = number_column(table, lists.flatten(), column, first)
     lengths = plain_array(arrow().compute.list_value_length(lists).fill_null(0))
     size = width or int(lengths[0])
     if size == 0 or (lengths != size).any():
         row = int((lengths != size).argmax())
         raise FileFormatError(
-            f"`{table.name}` must have the same number of entries in each row, at least one; row {first + row} of "
-            f"{table.path} has {lengths[row]}, row 0 has {size}"
+            f"`{table.name}` must have the same number of entries in each row, at least one; {table.at(first + row)} "
+            f"has {lengths[row]}, the first has {size}"
         )
+    values = number_column(table, lists.flatten(), column, first, width=size)
     dtype = np.float32 if values.dtype == np.float32 else np.float64
     return values.astype(dtype, copy=False).reshape(-1, size)
 
 
-def number_column(table: TableFile, values: Any, column: str, first: int | None = None) -> Block:
-    """Return a column of numbers without empty cells; true and false are numbers among features."""
+def number_column(table: TableFile, values: pa.Array, column: str, first: int = 0, *, width: int = 1) -> Block:
+    """Return a column of numbers without empty cells; true and false are numbers among features.
+
+    `first` is the row of the file in which it starts; a row has `width` numbers.
+    """
     types = arrow().types
     if types.is_decimal(values.type):  # what SQL makes of 0.5
         values = values.cast(arrow().float64())
@@ -116,11 +117,11 @@ def number_column(table: TableFile, values: Any, column: str, first: int | None 
     if not (types.is_floating(values.type) or types.is_integer(values.type) or truth_values):
         wanted = f"`{table.name}` must hold numbers in its column {column}; in {table.path} it is {values.type}"
         raise FileFormatError(wanted + (_class_advice(values, column) if table.name == LIST_COLUMN else ""))
-    refuse_empty(table, column, values, first=first)
+    refuse_empty(table, column, values, first=first, width=width)
     return plain_array(values)
 
 
-def _class_advice(values: Any, column: str) -> str:
+def _class_advice(values: pa.Array, column: str) -> str:
     """Say what to do with a column of probabilities that holds no numbers."""
     types = arrow().types
     advice = f". If it is not a class, add --ignore-columns {column}."
@@ -130,17 +131,18 @@ def _class_advice(values: Any, column: str) -> str:
     return f"{advice} {number_advice(str(texts[0].as_py()))}".rstrip() if len(texts) else advice
 
 
-def refuse_empty(table: TableFile, column: str, *values: Any, first: int | None = None) -> None:
-    """Refuse a column with empty cells; the rows of a batch that begins at row `first` of the file are named."""
-    if any(part.null_count for part in values):
-        where = f", among the rows from {first} on. Fill them in, drop those rows, or drop that column."
-        raise FileFormatError(
-            f"`{table.name}` must have no empty cell; the column {column} of {table.path} has some"
-            f"{'' if first is None else where}"
-        )
+def refuse_empty(table: TableFile, column: str, *values: pa.Array, first: int = 0, width: int = 1) -> None:
+    """Raise for a column with empty cells, and name the first; `first` and `width` as in `number_column`."""
+    for part in values:
+        if part.null_count:
+            row = first + arrow().compute.index(part.is_null(), True).as_py() // width
+            raise FileFormatError(
+                f"`{table.name}` must have no empty cell; the column {column} has one in {table.at(row)}. Fill it in, "
+                f"drop that row, or drop that column."
+            )
 
 
-def plain_array(values: Any) -> Block:
+def plain_array(values: pa.Array) -> Block:
     """Return an Arrow array as one of NumPy."""
     array: Block = values.to_numpy(zero_copy_only=False)
     return array
@@ -157,8 +159,8 @@ def read_probabilities(path: str | os.PathLike[str], reading: Reading = PLAIN) -
     table = open_table("probabilities", path, reading)
     table.require("node")
     columns = [LIST_COLUMN] if LIST_COLUMN in table.columns else _class_columns(table)
-    parts, values = read_rows(table, columns, partial(id_column, table))
-    ids = joined_ids(table, parts)
+    known, values = read_rows(table, columns)
+    ids = own_ids(table, known)
     if reading.logits:
         _check_finite(table, ids, values)
         _change_rows(values, _softmax)
@@ -178,7 +180,8 @@ def _change_rows(values: Block, change: Callable[[Block], Block]) -> None:
 
 def _class_columns(table: TableFile) -> list[str]:
     unused = table.reading.ignore_columns
-    missing = [column for column in unused if column not in table.columns]
+    there = set(table.columns)
+    missing = [column for column in unused if column not in there]
     if missing:
         raise FileFormatError(
             f"`ignore_columns` must name columns of `probabilities`; {table.path} has no column {missing[0]}. It has: "
@@ -202,14 +205,14 @@ def _class_names(table: TableFile, columns: list[str], classes: int) -> list[str
     if columns != [LIST_COLUMN]:
         return columns
     names = table.about().get("class_names")
-    if names is None:
+    if not isinstance(names, list):
         return [str(y) for y in range(classes)]
     if len(names) != classes:
         raise FileFormatError(
             f"`probabilities` must have as many entries in each row as its metadata names classes, {len(names)}; "
             f"{table.path} has {classes}"
         )
-    return list(names)
+    return [str(name) for name in names]
 
 
 def _check_finite(table: TableFile, ids: NodeIds, logits: Block) -> None:
@@ -217,8 +220,8 @@ def _check_finite(table: TableFile, ids: NodeIds, logits: Block) -> None:
     if bad.any():
         row = int(bad.argmax())
         raise FileFormatError(
-            f"`probabilities` must have rows of finite numbers, also as logits; row {row} of {table.path}, node "
-            f"{ids.values[row].as_py()!r}, has {logits[row][~np.isfinite(logits[row])][0]:g}"
+            f"`probabilities` must have rows of finite numbers, also as logits; "
+            f"{table.at(row, ids.values[row].as_py())} has {logits[row][~np.isfinite(logits[row])][0]:g}"
         )
 
 
@@ -245,12 +248,18 @@ def _check_rows(table: TableFile, columns: list[str], ids: NodeIds, values: Bloc
     if good.all():
         return
     row, bad = int(good.argmin()), values[~good]
-    lowest, total = values[row].min(), values[row].sum(dtype=np.float64)
-    what = f"has a negative entry, {lowest:.6g}" if lowest < 0 else f"sums to {total:.6g}"
+    unknown, total = ~np.isfinite(values[row]), values[row].sum(dtype=np.float64)
+    what = f"sums to {total:.6g}"
+    if unknown.any():
+        column = int(unknown.argmax())
+        where = f"the column {columns[column]}" if columns != [LIST_COLUMN] else f"entry {column}"
+        what = f"has {values[row][column]:g} in {where}"
+    elif values[row].min() < 0:
+        what = f"has a negative entry, {values[row].min():.6g}"
     raise FileFormatError(
         f"`probabilities` must have rows of finite numbers, none negative, that sum to 1; {len(bad):,} of the "
-        f"{len(values):,} rows of {table.path} do not: row {row}, node {ids.values[row].as_py()!r}, {what}. "
-        f"{_way_out(bad, [] if columns == [LIST_COLUMN] else columns)}"
+        f"{len(values):,} rows of {table.path} do not: {table.at(row, ids.values[row].as_py(), path=False)} {what}. "
+        f"{_remedy(bad, [] if columns == [LIST_COLUMN] else columns)}"
     )
 
 
@@ -260,7 +269,7 @@ def _good_rows(rows: Block) -> BoolArray:
     return good
 
 
-def _way_out(bad: Block, columns: list[str]) -> str:
+def _remedy(bad: Block, columns: list[str]) -> str:
     """Say what may be meant by rows that are no probabilities."""
     surplus = [i for i in range(len(columns)) if len(columns) > 1]
     for rows in (bad[:64], bad):  # a few rows rule out nearly all columns
@@ -269,6 +278,8 @@ def _way_out(bad: Block, columns: list[str]) -> str:
         column = columns[surplus[0]]
         return f"They all would without the column {column}: if that is not a class, add --ignore-columns {column}."
     sums, room = bad.sum(axis=1, dtype=np.float64), _ROUNDING * bad.shape[1]
+    if np.isnan(bad).any():
+        return "Write numbers there, or drop those rows; if a column is not a class, add --ignore-columns and its name."
     if (bad >= 0).all() and (np.abs(sums - 1.0) <= room).all():
         return "They sum to 1 except for rounding: add --normalise, which divides each row by its sum."
     if (bad >= 0).all() and (np.abs(sums - 100.0) <= 100.0 * room).all():
@@ -290,10 +301,19 @@ def read_numbers(path: str | os.PathLike[str], reading: Reading = PLAIN) -> Node
     if score is None:
         raise FileFormatError(
             f"`probabilities` must have the columns lower and upper, or prediction and maybe spread, with --task "
-            f"regression; {table.path} has {', '.join(table.columns)}. If they have other names, say so with --columns "
-            "prediction=…"
+            f"regression; {table.path} has {', '.join(table.columns)}. If they have other names, add --rename "
+            f"OLD=prediction"
         )
-    parts, rows = read_rows(table, score.columns, partial(id_column, table))
+    known, rows = read_rows(table, score.columns)
+    ids = own_ids(table, known)
+    infinite = ~np.isfinite(rows).all(axis=1)
+    if infinite.any():
+        row = int(infinite.argmax())
+        bad = int((~np.isfinite(rows[row])).argmax())
+        raise FileFormatError(
+            f"`probabilities` must hold finite numbers; {table.at(row, ids.values[row].as_py())} has "
+            f"{rows[row][bad]:g} in the column {score.columns[bad]}"
+        )
     try:
         values = score.check(rows)
     except InvalidInputError as error:
@@ -305,7 +325,7 @@ def read_numbers(path: str | os.PathLike[str], reading: Reading = PLAIN) -> Node
             f"lower is above upper in {crossed:,} of the {len(values):,} rows of `probabilities` ({table.path}): are "
             f"the two columns swapped? Each pair is put in order"
         )
-    return NodeOutputs(joined_ids(table, parts), values, None, score, notes)
+    return NodeOutputs(ids, values, None, score, notes)
 
 
 def feature_columns(table: TableFile) -> list[str]:
@@ -317,44 +337,27 @@ def feature_columns(table: TableFile) -> list[str]:
     return columns
 
 
-def read_features(path: str | os.PathLike[str], nodes: NodeIds, reading: Reading = PLAIN) -> Any:
-    """Read features into one row for each of `nodes`, an array or compressed sparse rows; each node must have a row.
+def read_features(path: str | os.PathLike[str], nodes: NodeIds, reading: Reading = PLAIN) -> Block:
+    """Read features into one row for each of `nodes`; each node must have a row.
 
-    The table has the column ``node`` and one column per feature, or one list column ``features``; or it is what
-    ``scipy.sparse.save_npz`` wrote, one row per node in the order of the probabilities.
+    The table has the column ``node`` and one column per feature, or one list column ``features``.
     """
-    sparse = read_sparse(path) if os.fspath(path).endswith(".npz") else None
-    if sparse is not None:
-        if sparse.shape[0] != len(nodes):
-            raise FileFormatError(
-                f"`features` must have a row for each of the {len(nodes):,} nodes of `probabilities`, in their order; "
-                f"{os.fspath(path)} has {sparse.shape[0]:,}"
-            )
-        return sparse
     table = open_table("features", path, reading)
-    lookup = IdLookup(table, nodes)
-    parts, rows = read_rows(table, feature_columns(table), lookup.places)
-    known = lookup.each_once(parts)
+    ids, rows = read_rows(table, feature_columns(table))
+    known = place_rows(table, nodes, id_column(table, arrow().table({"node": ids}), like=nodes))
     missing = len(nodes) - int((known >= 0).sum())
     if missing:
         raise FileFormatError(
             f"`features` must have a row for each of the {len(nodes):,} nodes of `{nodes.name}`; {table.path} lacks "
             f"{missing:,}"
         )
+    bad = ~np.isfinite(rows).all(axis=1)
+    if bad.any():
+        row = int(bad.argmax())
+        raise FileFormatError(
+            f"`features` must hold finite numbers; {table.at(row, ids[row].as_py())} has "
+            f"{rows[row][~np.isfinite(rows[row])][0]:g}"
+        )
     features = np.empty((len(nodes), rows.shape[1]), dtype=rows.dtype)
     features[known[known >= 0]] = rows[known >= 0]
     return features
-
-
-def read_sparse(path: str | os.PathLike[str]) -> Any:
-    """Return as compressed rows what ``scipy.sparse.save_npz`` wrote, or None where the file is another one."""
-    with paths.reading(path, "features") as source:
-        with np.load(source, allow_pickle=False) as archive:
-            if not {"format", "shape", "data"} <= set(archive.files):
-                return None
-        from scipy.sparse import csr_array, load_npz
-
-        matrix = load_npz(source)
-        if hasattr(matrix, "check_format"):
-            matrix.check_format(full_check=True)
-        return csr_array(matrix)

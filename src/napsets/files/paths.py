@@ -1,20 +1,14 @@
 """Files that appear whole or not at all, places that may be written to, and damaged files that say so.
 
-What is being written is a draft: it has a hidden name until it is whole. A process that is killed leaves its draft. The
-name says which process of which machine that was, so that the next one which writes to the folder removes the draft; on
-other machines only its age shows that no process writes to it any more.
+What is being written is a draft: it has a hidden name until it is whole.
 """
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
-import platform
-import re
 import shutil
 import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -23,53 +17,13 @@ from pathlib import Path
 from napsets.checks.values import check_path
 from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
 
-#: From this many seconds without a change on, a draft counts as left behind, whichever process wrote it.
-STALE = 24 * 3600.0
-
-_MARK = re.compile(r"\..*\.napsets-([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{8}(?=\.|$)")
-
 #: What this process is writing, and the name under which it will appear; None where it is not there yet, or to be lost.
 _DRAFTS: dict[Path, Path | None] = {}
 
 
 def draft_mark() -> str:
-    """Return a new part of a draft's name: the machine, the process and a random number."""
-    return f"napsets-{_machine()}-{os.getpid()}-{os.urandom(4).hex()}"
-
-
-def is_abandoned(name: str, changed: float) -> bool:
-    """Return whether `name` is an abandoned draft of ours, if it was `changed` then (seconds since 1970)."""
-    mark = _MARK.match(name)
-    if mark is None:
-        return False
-    return time.time() - changed > STALE or (mark[1] == _machine() and not _runs(int(mark[2])))
-
-
-def _machine() -> str:
-    return hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()
-
-
-def _runs(process: int) -> bool:
-    """Tell whether a process of this machine may still run; on Windows, asking would end it."""
-    try:
-        if os.name == "posix":
-            os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True  # it belongs to someone else
-    return True
-
-
-def sweep(folder: Path) -> None:
-    """Remove the drafts in a folder that killed runs have left there, and nothing else."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            # What another run or user has removed or protected in the meantime is not our concern.
-            with suppress(OSError):
-                is_file = ".napsets-" in entry.name and entry.is_file(follow_symlinks=False)
-                if is_file and is_abandoned(entry.name, entry.stat(follow_symlinks=False).st_mtime):
-                    os.unlink(entry.path)
+    """Return a new part of a draft's name: the process and a random number."""
+    return f"napsets-{os.getpid()}-{os.urandom(4).hex()}"
 
 
 @contextmanager
@@ -119,14 +73,14 @@ _RUN: ContextVar[tuple[tuple[Path, ...], list[Path]]] = ContextVar("run")
 def replacing(path: AnyPath) -> Iterator[Path]:
     """Yield a path to write to, next to `path` and with its suffix; rename it to `path` on success.
 
-    A link stays a link: what it leads to is replaced. What killed runs have left in the folder is removed.
+    A link stays a link: what it leads to is replaced.
     """
     named = check_path("path", path)
     target = check_apart(named)
     if target.is_dir():
         raise InvalidInputError(f"`path` must name a file; {target} is a folder")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    sweep(target.parent)
+    if not target.parent.is_dir():
+        raise InvalidInputError(f"`path` must be in a folder that exists; there is no folder {named.parent}")
     # Cut, so that the name of the draft is not too long where that of the target is just short enough. The suffix is
     # that of the name given, by which the format was chosen.
     draft = target.with_name(f".{target.stem[:40]}.{draft_mark()}{named.suffix}")
@@ -213,9 +167,11 @@ def check_output(
         raise InvalidInputError(f"`{name}` must be a file; {named} is a folder. Name a file in it.")
     if target.exists() and not target.is_file():
         raise InvalidInputError(f"`{name}` must be a file; {named} is a device or a pipe")
-    # Folders that are not there yet are made when the file is, so the nearest that is there decides.
-    folder = next(parent for parent in target.parents if parent.exists())
-    with tempfile.TemporaryFile(dir=folder):
+    if not target.parent.is_dir():
+        raise InvalidInputError(
+            f"`{name}` must be in a folder that exists; there is no folder {named.parent}. Make it first."
+        )
+    with tempfile.TemporaryFile(dir=target.parent):
         pass
     return named
 

@@ -1,18 +1,18 @@
 """NodePredictions: what a classifier said of which nodes, in one file that everything downstream reads.
 
 The file is Parquet with the columns ``node``, ``label``, ``split`` and ``probabilities`` (one list per row) and, in its
-metadata, the names of dataset, model and classes and the settings; or npz with the same names. A model trained
-elsewhere joins in by writing ``node`` and ``probabilities``; the rest is optional.
+metadata, the names of dataset, model and classes and the settings. A model trained elsewhere joins in by writing
+``node`` and ``probabilities``; the rest is optional.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,11 +30,14 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.frames import find_rows
 from napsets.checks.values import check_names, check_path, check_settings, choose, shown
-from napsets.errors import InvalidInputError, arrow
+from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files.formats import METADATA_KEY, TableFile, open_table
-from napsets.files.npz_format import about_fault, npz_arrays
-from napsets.files.outputs import list_rows, plain_array, read_whole, refuse_empty
+from napsets.files.outputs import list_rows, plain_array, refuse_empty
 from napsets.files.paths import reading, replacing
+from napsets.files.reading import Reading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 COLUMNS = ("node", "label", "split", "probabilities")
 SPLITS = ("train", "validation", "test", "")
@@ -70,7 +73,7 @@ class NodePredictions(Sealed):
     """
 
     nodes: IntArray
-    probabilities: npt.NDArray[Any]
+    probabilities: npt.NDArray[np.floating]
     labels: IntArray
     split: npt.NDArray[np.str_] = None  # type: ignore[assignment]  # becomes empty strings
     dataset: str = ""
@@ -165,41 +168,43 @@ class NodePredictions(Sealed):
     # -- files -------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the predictions to a ``.parquet`` or ``.npz`` file, whole or not at all; return its path."""
+        """Write the predictions to a ``.parquet`` file, whole or not at all; return its path."""
         target = check_path("path", path)
-        if target.suffix not in (".parquet", ".npz"):
-            raise InvalidInputError(f"`path` must end in .parquet or .npz; got {target.name!r}")
-        names: dict[str, Any] = {"dataset": self.dataset, "model": self.model, "class_names": self.class_names}
-        about = names | {"settings": dict(self.settings)}
-        fault = about_fault(about)
-        if fault is not None:
-            raise InvalidInputError(f"what is written must be what can be read again; the file's metadata {fault}")
+        if target.suffix != ".parquet":
+            raise InvalidInputError(f"`path` must end in .parquet; got {target.name!r}")
+        names = {"dataset": self.dataset, "model": self.model, "class_names": self.class_names}
         try:
-            text = json.dumps(about)
-        except TypeError as error:
+            text = json.dumps(names | {"settings": dict(self.settings)})
+        except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInputError(f"`settings` must be something that JSON can hold: {error}") from error
-        arrays = {"node": self.nodes, "label": self.labels, "split": self.split, "probabilities": self.probabilities}
         with replacing(target) as draft:
-            if target.suffix == ".npz":
-                np.savez_compressed(draft, about=np.array(text), **arrays)  # type: ignore[arg-type]
-            else:
-                _write_parquet(draft, arrays, text)
+            self._write(draft, text)
         return target
+
+    def _write(self, path: Path, text: str) -> None:
+        pa, rows = arrow(), self.probabilities
+        small = rows.size < 2**31
+        offsets = np.arange(0, rows.size + 1, rows.shape[1], dtype=np.int32 if small else np.int64)
+        lists = (pa.ListArray if small else pa.LargeListArray).from_arrays(offsets, pa.array(rows.ravel()))
+        columns = {"node": self.nodes, "label": self.labels, "split": self.split, "probabilities": lists}
+        pa.parquet.write_table(pa.table(columns).replace_schema_metadata({METADATA_KEY: text.encode()}), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> NodePredictions:
         """Read a file that `save`, or anyone else, wrote."""
         source = check_path("path", path)
-        table = open_table("path", source, kind="npz" if source.suffix == ".npz" else "parquet")
+        table = open_table("path", source, Reading(format="parquet"))
         table.require("node", "probabilities")
         about = table.about()
-        columns = _read_columns(table, [name for name in COLUMNS if name in table.columns])
-        unknown = np.full(columns["node"].shape, -1)
+        rows = table.read([name for name in COLUMNS if name in table.columns]).combine_chunks()
+        if not len(rows):
+            raise FileFormatError(f"`path` must have at least one row; {source} has none")
+        columns = {name: _plain_column(table, rows.column(name).combine_chunks(), name) for name in rows.column_names}
         with reading(source, "path", folder=True):
             return cls(
                 columns["node"],
                 columns["probabilities"],
-                columns.get("label", unknown),
+                columns.get("label", np.full(columns["node"].shape, -1)),
                 columns.get("split"),  # type: ignore[arg-type]  # None becomes empty strings
                 about.get("dataset", ""),
                 about.get("model", ""),
@@ -212,33 +217,12 @@ def _part(argument: str, name: str) -> str:
     return choose(argument, name, {part: part for part in SPLITS})
 
 
-def _read_columns(table: TableFile, columns: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-    """Return whole columns as arrays, sealed: text as text, numbers as they are, lists of one length as rows."""
-    if table.format == "npz":  # which needs no PyArrow
-        with reading(table.path, table.name):
-            arrays = npz_arrays(table.name, table.path, columns)
-    else:
-        rows = read_whole(table, columns)
-        arrays = {column: _plain_column(table, rows.column(column), column) for column in columns}
-    return {column: sealed(array) for column, array in arrays.items()}
-
-
-def _plain_column(table: TableFile, values: Any, column: str) -> npt.NDArray[Any]:
+def _plain_column(table: TableFile, values: pa.Array, column: str) -> npt.NDArray[Any]:
+    """Return a column as a sealed array: text as text, numbers as they are, lists of one length as rows."""
     if column == "probabilities":
-        return list_rows(table, values, column, 0)
+        return sealed(list_rows(table, values, column, 0))
     if arrow().types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    refuse_empty(table, column, values, first=0)
+    refuse_empty(table, column, values)
     array = plain_array(values)
-    return array.astype(str) if array.dtype == object else array
-
-
-def _write_parquet(path: Path, arrays: Mapping[str, Any], text: str) -> None:
-    pa = arrow()
-    rows = arrays["probabilities"]
-    offsets = np.arange(0, rows.size + 1, rows.shape[1], dtype=np.int32 if rows.size < 2**31 else np.int64)
-    kind = pa.ListArray if rows.size < 2**31 else pa.LargeListArray
-    columns = {name: pa.array(array) for name, array in arrays.items() if name != "probabilities"}
-    columns["probabilities"] = kind.from_arrays(offsets, pa.array(rows.ravel()))
-    table = pa.table(columns).replace_schema_metadata({METADATA_KEY: text.encode()})
-    pa.parquet.write_table(table, path)
+    return sealed(array.astype(str) if array.dtype == object else array)

@@ -1,8 +1,8 @@
 r"""How people's files are read and written: one record, made once, that every reader and writer takes.
 
->>> reading = Reading(columns="node=id, labels.node=uid", separator=";")
->>> reading.name_of("labels", "node"), reading.name_of("nodes", "node"), reading.separator_of("y.csv")
-('uid', 'id', ';')
+>>> reading = Reading(rename=["uid=node", "class=label"], separator=";")
+>>> reading.renamed("labels", ["uid", "class", "date"]), reading.separator_of("y.csv")
+(['node', 'label', 'date'], ';')
 >>> Reading().separator_of("y.csv"), Reading().separator_of("y.tsv.gz")
 (',', '\t')
 """
@@ -11,19 +11,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from napsets.checks.compressed import WeightsAre, check_weights_are
 from napsets.checks.values import choose
 from napsets.errors import InvalidInputError
 
-Format = Literal["parquet", "csv", "jsonl", "npz"]
+Format = Literal["parquet", "csv"]
 IdKind = Literal["auto", "integer", "string"]
 LabelsAre = Literal["auto", "names", "indices"]
 
 #: Formats by the names that users give them.
-FORMATS: dict[str, Format] = {"parquet": "parquet", "csv": "csv", "tsv": "csv", "jsonl": "jsonl", "npz": "npz"}
+FORMATS: dict[str, Format] = {"parquet": "parquet", "csv": "csv", "tsv": "csv"}
 
 #: Formats by how the name of a file ends.
 SUFFIXES: dict[str, Format] = {
@@ -33,29 +34,7 @@ SUFFIXES: dict[str, Format] = {
     ".csv.gz": "csv",
     ".tsv": "csv",
     ".tsv.gz": "csv",
-    ".jsonl": "jsonl",
-    ".jsonl.gz": "jsonl",
-    ".ndjson": "jsonl",
-    ".npz": "npz",
 }
-
-#: Columns that a user may call otherwise, and the files that have them.
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "node": ("probabilities", "labels", "nodes", "features", "groups"),
-    "source": ("edges",),
-    "target": ("edges", "labels"),
-    "label": ("labels",),
-    "group": ("groups",),
-    "probabilities": ("probabilities",),
-    "prediction": ("probabilities",),
-    "spread": ("probabilities",),
-    "lower": ("probabilities",),
-    "upper": ("probabilities",),
-}
-
-#: Columns that share their name with one of another file and mean something else: they need the file's name before
-#: them. A plain ``target=dst`` is where an edge goes; the number that a node has is ``labels.target=price``.
-_WHOLE_NAMES = {("labels", "target")}
 
 
 @dataclass(frozen=True)
@@ -82,13 +61,16 @@ class Reading:
         Follow edges from source to target only.
     weights_are : {"lengths", "strengths"}, optional
         What the column ``weight`` says of an edge: how long it is, or how strong, which makes it 1 / strength long.
-    columns : mapping or str, optional
-        From napsets' name of a column, or ``file.column``, to the user's; or as text, ``node=id,label=class``. Files of
-        predictions are napsets' own: their columns are called as ever.
+    rename : sequence of str or mapping
+        Columns with other names, from the file's name to napsets': ``["uid=node"]`` or ``{"uid": "node"}``. Each holds
+        for every file that has such a column, except files of predictions, which napsets wrote.
     separator : str, optional
         What separates the cells of CSV, one character or "tab"; by default a comma, and a tab in files called ``.tsv``.
-    format : {"parquet", "csv", "tsv", "jsonl", "npz"}, optional
+    format : {"parquet", "csv", "tsv"}, optional
         The format of files whose name does not say it.
+    header : bool
+        Whether the first line of a CSV names its columns. Without it, columns are taken in the documented order, and
+        classes are called 0, 1, 2, …
     """
 
     ids: IdKind = "auto"
@@ -99,9 +81,10 @@ class Reading:
     ignore_columns: str | Sequence[str] = ()
     directed: bool = False
     weights_are: WeightsAre | None = None
-    columns: Mapping[str, str] | str | None = None
+    rename: Sequence[str] | Mapping[str, str] = field(default_factory=dict)
     separator: str | None = None
     format: str | None = None
+    header: bool = True
 
     def __post_init__(self) -> None:
         choose("ids", self.ids, dict.fromkeys(("auto", "integer", "string")))
@@ -112,13 +95,7 @@ class Reading:
         object.__setattr__(self, "ignore_columns", tuple(name.strip() for name in listed if name.strip()))
         if self.logits and self.normalise:
             raise InvalidInputError("`normalise` must be False with logits, which a softmax makes sum to 1; got True")
-        names = _parse_columns(self.columns) if isinstance(self.columns, str) else dict(self.columns or {})
-        for key in names:
-            file, _, column = key.rpartition(".")
-            choose("columns", column, COLUMNS)
-            if file:
-                choose("columns", file, dict.fromkeys(COLUMNS[column]))
-        object.__setattr__(self, "columns", names)
+        object.__setattr__(self, "rename", _pairs(self.rename))
         if self.separator is not None:
             separator = {"\\t": "\t", "tab": "\t"}.get(self.separator.lower(), self.separator)
             if len(separator.encode()) != 1 or separator in '"\r\n':
@@ -129,12 +106,10 @@ class Reading:
         if self.format is not None:
             choose("format", self.format, FORMATS)
 
-    def name_of(self, file: str, column: str) -> str:
-        """Return what a column is called in a file, which is known by the argument that it came from."""
-        names = self.columns
-        if file not in COLUMNS.get(column, ()) or not isinstance(names, dict):
-            return column
-        return str(names.get(f"{file}.{column}", names.get(key_of(file, column), column)))
+    def renamed(self, file: str, columns: Sequence[str]) -> list[str]:
+        """Return napsets' names of a file's columns; a file is known by the argument that it came from."""
+        names = self.rename
+        return list(columns) if file == "sets" or not isinstance(names, dict) else [names.get(c, c) for c in columns]
 
     def separator_of(self, path: str | os.PathLike[str]) -> str:
         """Return what separates the cells of a CSV file."""
@@ -153,31 +128,34 @@ class Reading:
                 return kind
         if self.format is not None:
             return FORMATS[self.format]
-        if os.path.isdir(path):  # as Spark and pandas write: a folder of parts
-            return "parquet"
+        if os.path.isdir(path):  # as Spark, pandas and DuckDB write: a folder of parts
+            first = next((part.name.lower() for part in parts_of(Path(path))), ".parquet")
+            return next(kind for suffix, kind in SUFFIXES.items() if first.endswith(suffix))
         raise InvalidInputError(
-            f"`{name}` must be a file that ends in {', '.join(SUFFIXES)}; got {os.fspath(path)}. For other "
-            f"names, pass --format."
+            f"`{name}` must be a file that ends in {', '.join(SUFFIXES)}, or a folder of such files; got "
+            f"{os.fspath(path)}. For other names, pass --format."
         )
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """Return the files of a folder that hold rows, in the order of their names."""
+    found = (part for part in folder.rglob("*") if part.name.lower().endswith(tuple(SUFFIXES)))
+    return sorted(part for part in found if not part.name.startswith(("_", ".")))
+
+
+def _pairs(rename: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """Return names by the names that they replace."""
+    if isinstance(rename, Mapping):
+        return dict(rename)
+    pairs: dict[str, str] = {}
+    for text in rename:
+        old, equals, new = (word.strip() for word in text.rpartition("="))
+        if not (old and equals and new):
+            raise InvalidInputError(f"`rename` must be OLD=NEW, as in uid=node; got {text!r}")
+        if pairs.setdefault(old, new) != new:
+            raise InvalidInputError(f"`rename` must give each column one name; {old} has {pairs[old]} and {new}")
+    return pairs
 
 
 #: Files as napsets would write them.
 PLAIN = Reading()
-
-
-def key_of(file: str, column: str) -> str:
-    """Return by what key a column of a file is called otherwise: its name, with the file's where that is needed."""
-    return f"{file}.{column}" if (file, column) in _WHOLE_NAMES else column
-
-
-def _parse_columns(text: str) -> dict[str, str]:
-    """Return the pairs of ``node=id,label=class``."""
-    pairs: dict[str, str] = {}
-    for part in text.split(",") if text else []:
-        ours, equals, theirs = (word.strip() for word in part.partition("="))
-        if not (ours and equals and theirs):
-            raise InvalidInputError(f"`columns` must be names as in node=id,label=class; got {text!r}")
-        if ours in pairs:
-            raise InvalidInputError(f"`columns` must name a column once; {ours} is there twice")
-        pairs[ours] = theirs
-    return pairs

@@ -1,8 +1,7 @@
-"""Writing predictions, and any rows, to a file of any format, some at a time; it appears whole or not at all.
+"""Writing predictions, and any rows, to Parquet or CSV, some at a time; a file appears whole or not at all.
 
-Parquet keeps settings in its metadata, npz in an array. CSV has no lists and no place for settings: a list is a JSON
-array in a cell there, a structure a JSON object. JSON Lines has no place for settings either, and no infinity, which is
-null there. npz keeps the lists of a column ``labels`` as that array and ``offsets``, and a structure as a matrix.
+Parquet keeps settings in its metadata. CSV has no lists and no place for settings: a list is a JSON array in a cell
+there, a structure a JSON object.
 
 Memory. Beside the interpreter and its libraries, what is held while predictions are written is the model's outputs, the
 graph and a few arrays of one entry per node; predictions are made and written some nodes at a time. `memory_bound`
@@ -13,25 +12,28 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets import __version__
+from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError, NapsetsWarning, arrow
 from napsets.files.inputs import Inputs
 from napsets.files.paths import check_output, replacing
 from napsets.files.prediction_columns import COLUMNS_OF, with_first_choices
 from napsets.files.reading import PLAIN, Reading
-from napsets.predictions import Summary
+from napsets.predictions import Prediction, Summary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: Rows of a Parquet row group.
 ROW_GROUP = 1 << 16
@@ -48,6 +50,20 @@ def check_writable(
     check_output(path, inputs)
 
 
+class Describes(Protocol):
+    """A method that plain JSON describes."""
+
+    def describe(self) -> dict[str, object]:
+        """Return the description."""
+
+
+class Predicts(Protocol):
+    """What was calibrated, and predicts nodes by their places."""
+
+    def predict(self, nodes: IntArray, alpha: float, **options: object) -> Prediction:
+        """Return the predictions of nodes."""
+
+
 # -- predictions -------------------------------------------------------------------------------------------------------
 
 
@@ -62,20 +78,20 @@ def memory_bound(nodes: int, classes: int, edges: int, *, width: int = 4, eviden
 
 
 def describe_settings(
-    settings: Mapping[str, Any],
+    settings: Mapping[str, object],
     class_names: list[str] | None,
     *,
     nodes: int,
     calibration: int,
     level_labels: int | None = None,
-    method: Any = None,
-) -> dict[str, Any]:
+    method: Describes | None = None,
+) -> dict[str, object]:
     """Return what the metadata of a file of predictions says: the version, the classes and how it was made.
 
     The settings go by the names of options. Recorded are also how many nodes there are, how many of them calibrated and
     how many labels set the level, and the method by its description, if it has one.
     """
-    known = {
+    known: dict[str, object] = {
         "class_names": class_names,
         "num_nodes": nodes,
         "calibration": calibration,
@@ -95,10 +111,10 @@ def describe_settings(
 def write_prediction(
     inputs: Inputs,
     path: str | os.PathLike[str],
-    calibrated: Any,
+    calibrated: Predicts,
     *,
     alpha: float,
-    metadata: Mapping[str, Any],
+    metadata: Mapping[str, object],
     reading: Reading = PLAIN,
     p_values: bool | Literal["smoothed"] = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -133,15 +149,15 @@ def write_prediction(
     columns, nodes = COLUMNS_OF[inputs.prediction], inputs.nodes
     probabilities = getattr(getattr(calibrated, "score", None), "probabilities", None)  # which predict labels
     guessing = probabilities is not None or "probability" not in columns.optional
-    more: dict[str, Any] = {} if p_values is False else {"p_values": p_values}
+    more: dict[str, object] = {} if p_values is False else {"p_values": p_values}
     if more and not inputs.class_names:
         raise InvalidInputError("`p_values` must be left out for intervals, which have no list of candidates")
     schema = columns.schema(
         inputs.ids.output_type, metadata, optional=guessing, integer_labels=inputs.integer_labels,
         valued=(inputs.class_names or ()) if more else (),
     )  # fmt: skip
-    summary: Any = None
-    with writing_rows(path, schema, metadata, reading) as writer, warnings.catch_warnings():
+    summary: Summary | None = None
+    with writing_rows(path, schema, reading) as write, warnings.catch_warnings():
         # `read_inputs` has noted nodes whose truth is known once; other warnings are to be seen.
         warnings.filterwarnings("ignore", "`nodes` holds", NapsetsWarning)
         for start in range(0, max(nodes.size, 1), CHUNK):
@@ -150,13 +166,24 @@ def write_prediction(
             rows = calibrated.predict(part, alpha, progress=report, **more).with_names(
                 len(inputs.ids), None, inputs.class_names
             )
-            table = rows.to_arrow().set_column(0, "node", inputs.ids.take(part))
-            if probabilities is not None:
-                table = with_first_choices(table, probabilities, part, inputs.class_names or ())
-            writer.write(table.select(schema.names))
+            write(prediction_rows(rows, inputs.ids.take(part), probabilities, part, schema))
             summary = rows.summary() if summary is None else summary + rows.summary()
-    written: Summary = summary
-    return written
+    assert summary is not None
+    return summary
+
+
+def prediction_rows(
+    prediction: Prediction,
+    ids: pa.Array,
+    probabilities: npt.NDArray[np.floating] | None,
+    rows: IntArray,
+    schema: pa.Schema,
+) -> pa.Table:
+    """Return a prediction as an Arrow table of this schema, with the first choices of rows of `probabilities`."""
+    table = prediction.to_arrow().set_column(0, "node", ids)
+    if probabilities is not None:
+        table = with_first_choices(table, probabilities, rows, getattr(prediction, "class_names", None) or ())
+    return table.select(schema.names).cast(schema)
 
 
 def _report(progress: Callable[[int, int], None], start: int, total: int, done: int, _: int) -> None:
@@ -166,52 +193,31 @@ def _report(progress: Callable[[int, int], None], start: int, total: int, done: 
 # -- rows --------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class RowWriter:
-    """What takes rows, some at a time."""
-
-    schema: Any
-    add: Callable[[Any], object]
-
-    def write(self, table: Any) -> None:
-        """Add rows."""
-        self.add(table.cast(self.schema))
-
-
 @contextmanager
 def writing_rows(
-    path: str | os.PathLike[str], schema: Any, metadata: Mapping[str, Any], reading: Reading = PLAIN
-) -> Iterator[RowWriter]:
-    """Give a writer of rows; the file appears under its name when all went well, and otherwise not at all.
+    path: str | os.PathLike[str], schema: pa.Schema, reading: Reading = PLAIN
+) -> Iterator[Callable[[pa.Table], None]]:
+    """Give a function that writes rows; the file appears under its name when all went well, and otherwise not at all.
 
-    Its ending chooses the format, or else `reading`. The metadata, what JSON can hold, is in the schema of Parquet too.
+    Its ending chooses the format, or else `reading`.
     """
     target = Path(path)
-    kind = reading.format_of("output", target)
     with replacing(target) as draft:
-        if kind == "parquet":
+        if reading.format_of("output", target) == "parquet":
             with arrow().parquet.ParquetWriter(draft, schema, compression="zstd") as parquet:
-                yield RowWriter(schema, partial(parquet.write_table, row_group_size=ROW_GROUP))
-        elif kind == "npz":  # which cannot grow: all rows are kept until the end
-            tables: list[Any] = []
-            yield RowWriter(schema, tables.append)
-            _write_npz(draft, tables, metadata)
-        else:
-            # Neither the time nor the draft's name go into the file: the same sets are the same bytes.
-            compress = target.name.lower().endswith(".gz")
-            with open(draft, "wb") as file, (
-                gzip.GzipFile("", "wb", fileobj=file, mtime=0) if compress else nullcontext(file)
-            ) as stream:  # fmt: skip
-                if kind == "jsonl":
-                    yield RowWriter(schema, partial(_write_json_lines, stream))
-                else:
-                    options = arrow().csv.WriteOptions(delimiter=reading.separator_of(target))
-                    flat_schema = _flat(schema.empty_table()).schema
-                    with arrow().csv.CSVWriter(stream, flat_schema, write_options=options) as csv:
-                        yield RowWriter(schema, lambda table: csv.write_table(_flat(table)))
+                yield lambda table: parquet.write_table(table.cast(schema), row_group_size=ROW_GROUP)
+            return
+        # Neither the time nor the draft's name go into the file: the same sets are the same bytes.
+        compress = target.name.lower().endswith(".gz")
+        options = arrow().csv.WriteOptions(delimiter=reading.separator_of(target))
+        flat_schema = _flat(schema.empty_table()).schema
+        with open(draft, "wb") as file, (
+            gzip.GzipFile("", "wb", fileobj=file, mtime=0) if compress else nullcontext(file)
+        ) as stream, arrow().csv.CSVWriter(stream, flat_schema, write_options=options) as csv:  # fmt: skip
+            yield lambda table: csv.write_table(_flat(table.cast(schema)))
 
 
-def _flat(table: Any) -> Any:
+def _flat(table: pa.Table) -> pa.Table:
     """Return a table with JSON texts in place of lists and structures."""
     pa = arrow()
     for place, column in enumerate(table.schema):
@@ -219,27 +225,3 @@ def _flat(table: Any) -> Any:
             texts = [json.dumps(cell, ensure_ascii=False) for cell in table.column(place).to_pylist()]
             table = table.set_column(place, column.name, pa.array(texts, pa.string()))
     return table
-
-
-def _write_json_lines(stream: Any, table: Any) -> None:
-    for row in table.to_pylist():
-        plain = {key: None if isinstance(value, float) and math.isinf(value) else value for key, value in row.items()}
-        stream.write(json.dumps(plain, ensure_ascii=False, allow_nan=False).encode() + b"\n")
-
-
-def _write_npz(draft: Path, tables: list[Any], metadata: Mapping[str, Any]) -> None:
-    table = arrow().concat_tables(tables).combine_chunks()
-    arrays = {name: _plain(table.column(name).combine_chunks()) for name in table.column_names if name != "labels"}
-    arrays["about"] = np.array(json.dumps(metadata))
-    if "labels" in table.column_names:
-        arrays["labels"] = _plain(table.column("labels").combine_chunks().flatten())
-        arrays["offsets"] = np.concatenate([[0], np.cumsum(arrays["size"], dtype=np.int64)])
-    with open(draft, "wb") as stream:
-        np.savez_compressed(stream, **arrays)
-
-
-def _plain(column: Any) -> Any:
-    if arrow().types.is_struct(column.type):
-        return np.column_stack([_plain(part) for part in column.flatten()])
-    values = column.to_numpy(zero_copy_only=False)
-    return values.astype(np.str_) if values.dtype == object else values

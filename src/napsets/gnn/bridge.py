@@ -6,35 +6,35 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
+from torch_geometric.data import Data
 
 from napsets.checks.arguments import ArrayLike, as_array, check_index, check_integers, count_trained
 from napsets.checks.values import check_alpha, check_kind, choose
 from napsets.errors import InvalidInputError, warn
-from napsets.gnn.trainer import evaluating
+from napsets.gnn.training import evaluating
 from napsets.graph import Graph
-from napsets.methods import Auto, make_method
-from napsets.methods.predictor import Calibrates
+from napsets.methods import Auto, Calibratable, make_method
 from napsets.predictions import PredictionSets
 
 
 def predict_sets(
     model: nn.Module,
-    data: Any,
+    data: Data,
     calibration_mask: ArrayLike,
     nodes: ArrayLike,
     alpha: float = 0.1,
     *,
-    predictor: Calibrates[Any] | str | None = None,
+    evidence: ArrayLike | None = None,
+    method: Calibratable | str | None = None,
     within: ArrayLike | None = None,
     directed: bool | None = None,
     outputs: str = "logits",
-    forward: Callable[[nn.Module, Any], Any] | None = None,
+    forward: Callable[[nn.Module, Data], torch.Tensor] | None = None,
     device: str | torch.device | None = None,
 ) -> PredictionSets:
     """Return prediction sets from a trained model and a ``Data``; both are left as they were.
@@ -45,14 +45,16 @@ def predict_sets(
         Called once as ``model(data.x, data.edge_index)``, in evaluation mode and without gradients; or as
         ``model(data)``, where its ``forward`` takes one argument or calls its first one ``data``.
     data : torch_geometric.data.Data
-        Its ``y`` holds the labels; those outside `calibration_mask` are not looked at.
+        Its ``y`` holds the labels; those outside `calibration_mask` and `evidence` are not looked at.
     calibration_mask : array
         Boolean mask or node indices: whose labels may be used. None of them should have trained the model.
     nodes : array
         Which nodes to predict, as a mask or as indices.
     alpha : float
         Error rate.
-    predictor : Auto, NAPS, SplitConformal, Method or str, optional
+    evidence : array, optional
+        As in `NAPS.calibrate`, as a mask or as indices: further labels that teach, and need not be a random sample.
+    method : Method, Auto or str, optional
         The method, or its name in the table of methods; by default ``Auto(alpha)``. It is calibrated here, and left as
         it was.
     within : array, optional
@@ -85,38 +87,43 @@ def predict_sets(
         raise InvalidInputError(f"`model` must return one row per node, {size}; got {probabilities.shape[0]}")
     calibration = check_index("calibration_mask", calibration_mask, size)
     chosen = check_index("nodes", nodes, size)
+    taught = None if evidence is None else check_index("evidence", evidence, size)
+    known = calibration if taught is None else np.union1d(calibration, taught)
     labels = np.full(size, -1, dtype=np.int64)
-    labels[calibration] = _labels(data, size)[calibration]
-    method = _method(predictor, alpha)
+    labels[known] = _labels(data, size)[known]
+    made = _make(method, alpha)
     count_trained(getattr(data, "train_mask", None), calibration, size)
     if within is None:
-        return method.calibrate_rows(graph, probabilities, labels, calibration).predict(chosen, alpha)
+        calibrated = made.calibrate_rows(graph, probabilities, labels, calibration, evidence=taught)
+        return calibrated.predict(chosen, alpha)
     kept = np.unique(check_index("within", within, size))
     place = np.full(size, -1, dtype=np.int64)
     place[kept] = np.arange(kept.size)
-    for name, part in (("calibration_mask", calibration), ("nodes", chosen)):
-        if (place[part] < 0).any():
+    for name, part in (("calibration_mask", calibration), ("nodes", chosen), ("evidence", taught)):
+        if part is not None and (place[part] < 0).any():
             raise InvalidInputError(f"`{name}` must lie within `within`; node {part[place[part] < 0][0]} does not")
-    inside = method.calibrate_rows(graph.subgraph(kept), probabilities[kept], labels[kept], place[calibration], kept)
+    taught = None if taught is None else place[taught]
+    arrays = probabilities[kept], labels[kept], place[calibration]
+    inside = made.calibrate_rows(graph.subgraph(kept), *arrays, kept, evidence=taught)
     return replace(inside.predict(place[chosen], alpha), nodes=chosen, num_nodes=size)
 
 
-def _method(predictor: Any, alpha: float) -> Any:
-    """Return what to calibrate: the method of that name, a copy of a predictor, or an `Auto` for the error rate."""
-    if predictor is None:
+def _make(method: Calibratable | str | None, alpha: float) -> Calibratable:
+    """Return a method from itself or from its name; by default an `Auto` for the error rate."""
+    if method is None:
         return Auto(check_alpha(alpha))
-    if isinstance(predictor, str):
-        return make_method(predictor, alpha=check_alpha(alpha))
+    if isinstance(method, str):
+        return make_method(method, alpha=check_alpha(alpha))
     way = "Take ns.Auto(), or the name of a method."
-    return replace(check_kind("predictor", predictor, Calibrates, way=way))  # type: ignore[type-abstract, type-var]
+    return check_kind("method", method, Calibratable, way=way)  # type: ignore[type-abstract]
 
 
 def probabilities_of(
     model: nn.Module,
-    data: Any,
+    data: Data,
     *,
     outputs: str = "logits",
-    forward: Callable[[nn.Module, Any], Any] | None = None,
+    forward: Callable[[nn.Module, Data], torch.Tensor] | None = None,
     device: str | torch.device | None = None,
 ) -> npt.NDArray[np.float64]:
     """Return a model's probabilities for all nodes of a ``Data``; the parameters are those of `predict_sets`."""
@@ -138,7 +145,7 @@ def probabilities_of(
     return np.asarray(torch.softmax(values, dim=1).numpy())
 
 
-def _forward(model: nn.Module, data: Any) -> Any:
+def _forward(model: nn.Module, data: Data) -> torch.Tensor:
     """Call a model as its forward expects it: with features and edges, or with the data as a whole."""
     try:
         signature = inspect.signature(model.forward)
@@ -163,7 +170,7 @@ def _takes(signature: inspect.Signature, count: int) -> bool:
     return True
 
 
-def _labels(data: Any, size: int) -> npt.NDArray[Any]:
+def _labels(data: Data, size: int) -> npt.NDArray[np.int64]:
     """Return one label per node; a column of them will do."""
     y = as_array("data.y", data.y)
     if y.shape == (size, 1):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import sys
 import warnings
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
-from numba.core import config, event
+from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.cgutils import get_or_insert_function
 from numba.core.imputils import impl_ret_borrowed
@@ -37,55 +36,6 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
         kernel._cache = _Cache(function)  # type: ignore[attr-defined]
         _kept.append(kernel)
     return kernel
-
-
-def is_kept(kernel: Any) -> bool:
-    """Return whether a kernel is compiled in this process, or kept on disk by another."""
-    if kernel.signatures:
-        return True
-    try:
-        return bool(kernel._cache._cache_file._load_index())
-    except Exception:  # there is no cache, or it is damaged: compiling will warn of it
-        return False
-
-
-#: Numba's settings, which change at run time: no type checker knows their names.
-_settings: Any = config
-
-
-def keep_in(folder: str, *, stay: bool = False) -> None:
-    """Keep compiled kernels in another folder from now on, and copy there what is kept already; with `stay`, only copy.
-
-    Processes on several machines that see the folder compile each kernel once between them, if they have one kind of
-    processor and this package in one place.
-    """
-    if folder == _settings.CACHE_DIR:
-        return
-    before, _settings.CACHE_DIR = _settings.CACHE_DIR, folder
-    try:
-        for kernel in _kept:
-            new = _Cache(kernel.py_func)
-            _copy_kept(kernel._cache, new)
-            if not stay:
-                kernel._cache = new
-    finally:
-        if stay:
-            _settings.CACHE_DIR = before
-
-
-def _copy_kept(old: Any, new: Any) -> None:
-    """Copy what is kept of one function, its index last, unless there is something already."""
-    index = new._cache_file._index_path
-    if os.path.exists(index) or not os.path.exists(old._cache_file._index_path):
-        return
-    name = os.path.basename(index)
-    base = name.removesuffix(".nbi")
-    entries = [entry for entry in os.listdir(old.cache_path) if entry.startswith(f"{base}.") and entry.endswith(".nbc")]
-    for entry in (*entries, name):
-        draft = os.path.join(new.cache_path, f"{entry}.{os.getpid()}.draft")
-        with suppress(OSError):  # the function will be compiled again
-            shutil.copyfile(os.path.join(old.cache_path, entry), draft)
-            os.replace(draft, os.path.join(new.cache_path, entry))
 
 
 def part(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -175,14 +125,29 @@ class _Cache(FunctionCache):
             )
 
 
+def _is_first_on_machine() -> bool:
+    """Return whether no process has compiled this version before: a file in the folder of the cache remembers it."""
+    for kernel in _kept[:1]:
+        folder = kernel._cache.cache_path
+        try:
+            os.makedirs(folder, exist_ok=True)
+            os.close(os.open(os.path.join(folder, f"napsets-{_newest_source()[1]}"), os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return False
+        except OSError:
+            break
+    return True
+
+
 class _Announcer(event.Listener):
-    """Logs once per process, to the logger "napsets", that kernels are being compiled."""
+    """Logs once per machine, to the logger "napsets", that kernels are being compiled."""
 
     def on_start(self, event: Any) -> None:
         kernel = event.data["dispatcher"].py_func
         if "compiling" not in _printed and kernel.__module__.startswith("napsets."):
             _printed.add("compiling")
-            logging.getLogger("napsets").info("compiling kernels, once on this machine: this takes some seconds")
+            if _is_first_on_machine():
+                logging.getLogger("napsets").info("compiling kernels, once on this machine: this takes some seconds")
 
     def on_end(self, event: Any) -> None:
         pass

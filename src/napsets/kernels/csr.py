@@ -18,21 +18,7 @@ import numpy as np
 
 from napsets.kernels._jit import jit
 from napsets.kernels.layout import Array, Ints, edges_of, read_only
-from napsets.kernels.threads import Kernels, available_threads, run_ranges
-
-#: The kernels that bring edges into rows, and about what NumPy needs for one edge, in nanoseconds.
-_KERNELS = Kernels(0.9, "csr._lay_rows")
-_SORTED, _SORTED_WITH_LENGTH = 100.0, 400.0
-#: Those that sum over columns.
-_SUM_KERNELS = Kernels(0.4, "csr._add_rows", "csr._count_rows")
-#: The most edges that NumPy sorts: it needs ten times the memory of their rows.
-_MOST_SORTED = 1 << 20
-
-
-def _sorted_by_numpy(edges: int, lengths: Array | None) -> bool:
-    """Return whether NumPy, and not a kernel, is to bring this many edges into rows."""
-    work = edges * (_SORTED if lengths is None else _SORTED_WITH_LENGTH)
-    return edges <= _MOST_SORTED and not _KERNELS.pay(work)
+from napsets.kernels.threads import available_threads, run_ranges, worth_compiling
 
 
 def compress(
@@ -42,7 +28,7 @@ def compress(
 
     Columns are of the given type. Without `directed`, each edge goes both ways.
     """
-    if dtype is np.int32 and _sorted_by_numpy(source.size, lengths):
+    if dtype is np.int32 and not worth_compiling(source.size):
         return _compress_few(source, target, num_nodes, not directed, lengths)
 
     def room(size: int) -> Array | None:
@@ -154,7 +140,7 @@ def _lay_rows(offsets, buckets, out, rows, cursor, lengths, out_lengths):
 def reversed_rows(indptr: Array, indices: Array, lengths: Array | None = None) -> tuple[Array, Array, Array | None]:
     """Return the rows of the graph whose edges go the other way: row v has the u whose rows name v, ascending."""
     nodes = indptr.size - 1
-    if _sorted_by_numpy(indices.size, lengths):
+    if not worth_compiling(indices.size):
         order = np.argsort(indices, kind="stable")
         back = np.repeat(np.arange(nodes), np.diff(indptr))[order].astype(indices.dtype)
         rows = np.append(0, np.cumsum(np.bincount(indices, minlength=nodes)))
@@ -313,37 +299,23 @@ def fill_vectors(hubs, starts, stops, columns, vectors):
             vectors[h, v >> 6] |= np.uint64(1) << np.uint64(v & 63)
 
 
-def neighbour_sums(indptr: Array, indices: Array, values: Array, threads: int | None = None) -> Array:
-    """Return, for each row, the sum of the values of its columns; `values` has one row per node.
+def neighbour_sums(indptr: Array, indices: Array, values: Array) -> Array:
+    """Return, for each row, the sum of the values of its columns, added in their order; `values` has a row per node."""
+    from scipy.sparse import csr_array
 
-    Each row is summed by one thread in the order of its columns: no number of threads changes a bit.
-    """
-    if not _SUM_KERNELS.pay(indices.size * (20.0 + 2.0 * values.shape[1])):
-        from scipy.sparse import csr_array  # adds in the same order, and need not be compiled
-
-        ones = np.ones(indices.size)
-        few: Array = csr_array((ones, indices, indptr), shape=(indptr.size - 1, values.shape[0])) @ values
-        return few
-    return _summed(_add_rows, indptr, indices, values, values.shape[1], threads)
+    sums: Array = csr_array((np.ones(indices.size), indices, indptr), shape=(indptr.size - 1, values.shape[0])) @ values
+    return sums
 
 
 def neighbour_labels(indptr: Array, indices: Array, labels: Array, classes: int, threads: int | None = None) -> Array:
     """Return, for each row, how many of its columns have each label; a negative label counts for none.
 
-    What `neighbour_sums` of a matrix of zeros and ones would give, without that matrix.
+    It equals `neighbour_sums` of a matrix of zeros and ones, which few edges are multiplied with and many are not.
     """
-    if _SUM_KERNELS.pay(indices.size * 25.0):
-        return _summed(_count_rows, indptr, indices, labels, classes, threads)
-    out = np.zeros((indptr.size - 1, classes))
-    rows, known = np.repeat(np.arange(indptr.size - 1), np.diff(indptr)), labels[indices] >= 0
-    np.add.at(out, (rows[known], labels[indices[known]]), 1.0)
-    return out
-
-
-def _summed(kernel: Any, indptr: Array, indices: Array, values: Array, width: int, threads: int | None) -> Array:
-    """Return what a kernel adds to zeros, by row, from the values of its columns."""
-    out, count = np.zeros((indptr.size - 1, width)), available_threads(threads)
-    _in_parts(kernel, row_ranges(indptr, 4 * count), count, indptr, indices, values, out)
+    if not worth_compiling(indices.size):
+        return neighbour_sums(indptr, indices, (np.arange(classes) == labels[:, None]).astype(np.float64))
+    out, count = np.zeros((indptr.size - 1, classes)), available_threads(threads)
+    _in_parts(_count_rows, row_ranges(indptr, 4 * count), count, indptr, indices, labels, out)
     return out
 
 
@@ -354,16 +326,6 @@ def _count_rows(first, last, indptr, indices, labels, out):
             label = labels[indices[e]]
             if label >= 0:
                 out[u, label] += 1.0
-
-
-@jit
-def _add_rows(first, last, indptr, indices, values, out):
-    width = values.shape[1]
-    for u in range(first, last):
-        for e in range(indptr[u], indptr[u + 1]):
-            v = indices[e]
-            for c in range(width):
-                out[u, c] += values[v, c]
 
 
 @jit

@@ -160,8 +160,6 @@ def finish_all(first: int, last: int, vectors: Array, start: int, ending: tuple[
 def _finish_all(first, last, vectors, start, pairs, selection, pooling, counting, room):
     pairs, room = borrowed(pairs), borrowed(room)
     selection, pooling, counting = borrowed(selection), borrowed(pooling), borrowed(counting)
-    words = pairs.masks.shape[1] if vectors.shape[1] > 0 else 0  # without a hop there is nobody around
     for i in range(first, last):
         for p in range(pairs.offsets[i], pairs.offsets[i + 1]):
-            mask = pairs.masks[pairs.splits[p]]
-            finish(i, p, vectors[i - start], mask, words, room, pairs, selection, pooling, counting)
+            finish(i, p, vectors[i - start], None, room, pairs, selection, pooling, counting)

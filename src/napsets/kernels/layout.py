@@ -26,13 +26,12 @@ Record = TypeVar("Record", bound=tuple[Any, ...] | None)
 
 #: Words in a block: the bits of one are counted by a single instruction, where there is one.
 BLOCK_WORDS = 8
-#: Hops that are walked as they are. Beyond them it pays to look up first how deep the graph is, and a bit vector per
-#: hop would be nearly empty.
-FEW_HOPS = 64
 #: What all vectors together may take: they should stay in a cache that is not far.
 HUB_BYTES = 8 << 20
 #: Edges whose marking takes as long as a pass over one word: a node with more than this for each word is a hub.
 EDGES_A_WORD = 0.25
+#: Edges whose marking takes as long as adding one word of a hub's vector.
+_HUB_EDGES_A_WORD = 0.07
 _LEAST_DEGREE = 16
 _LINE = 64  # bytes of a line of the cache
 #: Where no row is held as a vector.
@@ -136,6 +135,29 @@ class Layout:
     def hub_degree(self) -> int:
         """The degree from which on a node is a hub: its row is held as a bit vector, where searches want that."""
         return least_hub_degree(self.stops - self.starts)
+
+    @cached_property
+    def _mean_rows(self) -> tuple[float, float]:
+        """The mean degree of nodes met along an edge, and the mean work to mark their rows, in edges."""
+        degrees = (self.stops - self.starts).astype(np.float64)
+        work = np.where(degrees < self.hub_degree, degrees, _HUB_EDGES_A_WORD * degrees.size / 64)
+        edges = max(1.0, float(degrees.sum()))
+        # Not by products of vectors: BLAS would start its threads, and add in any order.
+        return float((degrees * degrees).sum()) / edges, float((degrees * work).sum()) / edges
+
+    def edges_read(self, hops: int) -> float:
+        """Return about how many edges a search of this many hops from one node reads.
+
+        It is the mean over all nodes, as if the graph had no cycles, but never more than all edges. The row of a hub
+        counts as what adding its vector takes.
+        """
+        nodes, edges = self.adjacency.num_nodes, self.adjacency.num_edges
+        degree, work = self._mean_rows
+        ring = read = edges / nodes
+        for hop in range(2, hops + 1):
+            read += ring * work * (1.0 if hop < hops else self.size / nodes)  # the last hop looks for calibration nodes
+            ring = min(ring * max(0.0, degree - 1.0), float(nodes))
+        return min(read, float(edges))
 
     @cached_property
     def hub_rows(self) -> HubRows:
@@ -244,17 +266,13 @@ class Counting(NamedTuple):
 class EndingScratch(NamedTuple):
     """Where an ending works."""
 
-    #: int64 of shape (mask words,). Which word of the whole vector each kept word is; all of them unless some are left
-    #: out.
-    base: Array
     running: Array  #: int64 of shape (hops, blocks + 1). Bits by hop before each block.
     counts: Array  #: int64 of shape (hops, 2). Bits by hop before a word and after it.
 
 
 def room_for(hops: int, mask_words: int) -> EndingScratch:
-    """Return room for neighbourhoods of this many hops, with no word left out."""
-    running = np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64)
-    return EndingScratch(np.arange(mask_words), running, np.empty((hops, 2), np.int64))
+    """Return room for neighbourhoods of this many hops."""
+    return EndingScratch(np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64), np.empty((hops, 2), np.int64))
 
 
 #: The arrays that kernels write.

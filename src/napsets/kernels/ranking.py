@@ -1,6 +1,6 @@
 """Classes of a row in descending order of probability, ties by class index: what rank-based scores need.
 
-NumPy ranks rows to the same bits, where that takes less time than compiling a kernel.
+NumPy ranks few rows to the same bits, in less time than compiling a kernel takes.
 """
 
 from __future__ import annotations
@@ -9,11 +9,7 @@ import numpy as np
 
 from napsets.kernels._jit import jit, part
 from napsets.kernels.layout import Array, read_only
-from napsets.kernels.threads import Kernels
-
-#: The kernels, with what the compiler needs to start, and about what NumPy needs for one of them, in nanoseconds.
-_ALL, _LABELS = Kernels(1.5, "ranking._rank_all"), Kernels(1.5, "ranking._rank_labels")
-_RANKED, _SUMMED = 120.0, 30.0
+from napsets.kernels.threads import worth_compiling
 
 #: Shorter runs are sorted by insertion, longer rows by merging such runs. Nanoseconds per probability, against a kernel
 #: with np.argsort(kind="mergesort"): 16 and 22 with 10 classes, 34 and 32 with 50, 68 and 67 with 1,000. Of the two
@@ -59,7 +55,7 @@ def _merge(row, order, spare, start, middle, end):
 def rank_all(probabilities: Array, cumulative: Array, rank: Array) -> None:
     """For every class of every row: the sum of probabilities up to and including it, and its rank from 1."""
     classes = probabilities.shape[1]
-    if _ALL.pay(_RANKED * probabilities.size):
+    if worth_compiling(probabilities.size):
         spare = np.empty((2, classes), np.int64)
         _rank_all(read_only(probabilities), spare[0], spare[1], cumulative, rank)
         return
@@ -72,7 +68,7 @@ def rank_all(probabilities: Array, cumulative: Array, rank: Array) -> None:
 def rank_labels(probabilities: Array, labels: Array, cumulative: Array, rank: Array, largest: Array) -> None:
     """Write the same as `rank_all` for one label per row, and the row's largest probability."""
     classes = probabilities.shape[1]
-    if _LABELS.pay(_SUMMED * probabilities.size):
+    if worth_compiling(probabilities.size):
         spare = np.empty((2, classes), np.int64)
         _rank_labels(read_only(probabilities), read_only(labels), spare[0], spare[1], cumulative, rank, largest)
         return

@@ -33,12 +33,7 @@ from napsets.kernels.layout import (
     read_only,
     seen_by_kernels,
 )
-from napsets.kernels.threads import Kernels, Progress, available_threads, ranges, run_ranges
-
-#: The kernels of one search and one ending.
-_KERNELS = Kernels(5.0, "shallow._dense", "shallow._sparse", "deep._finish_all", "walk._far")
-#: Edges: where all searches together read fewer, they are done before the best way to do them could be chosen.
-_SMALL = 1 << 20
+from napsets.kernels.threads import Progress, available_threads, ranges, run_ranges, worth_compiling
 
 
 def find_thresholds(
@@ -68,7 +63,7 @@ def find_thresholds(
     pair_split : int64 of shape (nodes,), optional
         The split for each entry of `nodes`, which may hold a node several times.
     strategy : str, optional
-        "few", "dense", "sparse", "deep" or "far"; by default whichever is the fastest.
+        "few", "dense" or "deep"; by default the one that is expected to be the fastest.
 
     Returns
     -------
@@ -124,8 +119,10 @@ def count_below(
 
 
 def _fastest(layout: Layout, nodes: int, hops: int, thresholds: int) -> str | None:
-    """Return "few" where NumPy need not be surpassed, and None where kernels are to choose their way."""
-    return None if _KERNELS.pay(_numpy_nanoseconds(layout, nodes, hops, thresholds)) else "few"
+    """Return "few" for a small graph that NumPy passes over a few times, and None where kernels choose their way."""
+    size = layout.adjacency.num_edges + layout.adjacency.num_nodes
+    passed = _numpy_nanoseconds(layout, nodes, hops, thresholds) / (_EDGE * _MOST_PASSES)
+    return None if worth_compiling(size) or worth_compiling(passed) else "few"
 
 
 def as_ordered(order: Ints, results: Array) -> Array:
@@ -161,7 +158,7 @@ def _pairs(
     Nodes near one well connected node come together, so that the rows that they read stay near. One hop reads no rows
     but the nodes' own, which lie in the order of the nodes.
     """
-    if strategy == "few" or hops <= 1 or is_small(layout, nodes.size):
+    if strategy == "few" or hops <= 1:
         order = np.argsort(nodes, kind="stable")
     else:
         from napsets.kernels.shallow import best_connected_neighbours
@@ -173,11 +170,6 @@ def _pairs(
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     split = np.zeros(nodes.size, dtype=np.int64) if pair_split is None else pair_split[order]
     return order, ordered[first], Pairs(np.append(first, nodes.size), split, layout.masks(splits))
-
-
-def is_small(layout: Layout, sources: int) -> bool:
-    """Whether searches around this many sources are done before the best way to do them could be chosen."""
-    return sources * layout.adjacency.num_edges < _SMALL
 
 
 def selection_of(layout: Layout, weights: Floats, reach: Reach, pairs: int) -> Selection:
@@ -234,6 +226,8 @@ def _ranks(masks: Words, dtype: npt.DTypeLike) -> Array:
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 #: The most words in each of the larger arrays of a piece of work.
 _MOST_HELD = 1 << 21
+#: Passes over the largest of small graphs that take NumPy a quarter of a second, much less than compiling takes.
+_MOST_PASSES = 160
 _EDGE, _COUNT, _LOOKUP = 3.0, 0.1, 25.0  # nanoseconds for each edge and word, calibration node, and look-up
 
 

@@ -2,15 +2,13 @@
 
 Calibration nodes are numbered in ascending order of their scores, so a set of them held as bits *is* their
 sorted list: counting bits from the left counts scores from the smallest. `bits[k]` holds those at hop k+1, and a
-mask says which of them may calibrate (one mask per calibration split). A block is eight words, 512 numbers. Words
-without any bit may be left out: `base` says which word of the whole vector each one is. What comes after those that
-are kept, up to the end of a block, is zero.
+mask says which of them may calibrate (one mask per calibration split). A block is eight words, 512 numbers; masks are
+whole blocks.
 
 With a pooling every calibration node counts, near or far. To the mass of the hops comes (pool/n)·c, with c the nodes
 up to a score, wherever they are, and (alike/n_same)·c_same with those of the source's group. Numbers are ranks, so both
 counts are known before any search: a table holds them for the start of each word, and inside a word bits of masks are
-counted. The answer may be any node's score. So it may lie in a word that the search never met: between two kept words
-the mass of the hops stands still while c grows.
+counted. The answer may be any node's score, also one that the search never met.
 """
 
 from __future__ import annotations
@@ -59,9 +57,24 @@ needed = part(needed_mass)
 
 
 @jit
-def count_blocks(bits, mask, blocks, running):
-    """Write into ``running[k, b]`` how many masked bits hop k+1 has before block b; the last column is the total."""
-    for k in range(bits.shape[0]):
+def count_blocks(bits, ring, mask, running):
+    """Write into ``running[k, b]`` how many masked bits hop k+1 has before block b; the last column is the total.
+
+    `ring` lists the bits of the first hop, or is None. Where there are few, going through the list takes less time
+    than counting all words.
+    """
+    words, blocks = mask.shape[0], mask.shape[0] // BLOCK_WORDS
+    first = 0
+    if ring is not None and ring.shape[0] < words:
+        row, first = running[0], 1
+        row[:] = 0
+        for v in ring:
+            if v >> 6 < words:
+                bit = (mask[v >> 6] >> np.uint64(v & 63)) & np.uint64(1)
+                row[v // (64 * BLOCK_WORDS) + 1] += np.int64(bit)
+        for b in range(blocks):
+            row[b + 1] += row[b]
+    for k in range(first, bits.shape[0]):
         row, total = bits[k], np.int64(0)
         for b in range(blocks):
             running[k, b] = total
@@ -125,13 +138,18 @@ def shares_of(pooling, d, others):
 
 
 @part
+def mass_of(near, shares, count, same_count):
+    """Return Σ_k w(k)·c_k + (pool/n)·c + (alike/n_same)·c_same, of which `near` is the first sum."""
+    return near + shares[0] * np.float64(count) + shares[1] * np.float64(same_count)
+
+
+@part
 def _before_word(near, shares, others, word):
     """Add to the mass of the hops that of all nodes before a word."""
     if others is None:
         return near
     itself = np.int64(others.own < 64 * word)
-    mass = near + shares[0] * np.float64(others.ranks[word] - itself)
-    return mass + shares[1] * np.float64(others.same_ranks[word] - itself)
+    return mass_of(near, shares, others.ranks[word] - itself, others.same_ranks[word] - itself)
 
 
 @part
@@ -142,112 +160,80 @@ def with_others(near, shares, others, number):
     word = number >> 6
     up_to = others.mask[word] & (np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(63 - (number & 63)))
     itself = np.int64(others.own <= number)
-    mass = near + shares[0] * np.float64(others.ranks[word] + count_bits(up_to) - itself)
-    return mass + shares[1] * np.float64(others.same_ranks[word] + count_bits(up_to & others.same[word]) - itself)
+    count = others.ranks[word] + count_bits(up_to) - itself
+    return mass_of(near, shares, count, others.same_ranks[word] + count_bits(up_to & others.same[word]) - itself)
 
 
 @part
-def _find(bits, mask, words, room, weights, d, shares, others, enough):
+def _find(bits, mask, room, weights, d, shares, others, enough):
     """Return the smallest number whose mass reaches `enough`, which the total does."""
-    base, running, counts, hops = room.base, room.running, room.counts, weights.shape[1]
-    low, high = np.int64(0), np.int64((words + BLOCK_WORDS - 1) // BLOCK_WORDS)
+    running, counts, hops = room.running, room.counts, weights.shape[1]
+    low, high = np.int64(0), np.int64(mask.shape[0] // BLOCK_WORDS - 1)
     while low < high:
         middle = (low + high) >> 1
-        last = min((middle + 1) * BLOCK_WORDS, words) - 1
-        if _before_word(weigh(weights, d, running, middle + 1), shares, others, base[last] + 1) >= enough:
+        near = weigh(weights, d, running, middle + 1)
+        if _before_word(near, shares, others, (middle + 1) * BLOCK_WORDS) >= enough:
             high = middle
         else:
             low = middle + 1
     for k in range(hops):
         counts[k, 0] = running[k, low]
-    kept = min(low * BLOCK_WORDS, np.int64(words))
-    while kept < words:
+    word, last_word = low * BLOCK_WORDS, low * BLOCK_WORDS + BLOCK_WORDS - 1
+    while word < last_word:
         for k in range(hops):
-            counts[k, 1] = counts[k, 0] + count_bits(bits[k, kept] & mask[kept])
-        if _before_word(weigh(weights, d, counts, np.int64(1)), shares, others, base[kept] + 1) >= enough:
+            counts[k, 1] = counts[k, 0] + count_bits(bits[k, word] & mask[word])
+        if _before_word(weigh(weights, d, counts, np.int64(1)), shares, others, word + 1) >= enough:
             break
         for k in range(hops):
             counts[k, 0] = counts[k, 1]
-        kept += 1
-    # The mass is not reached by the end of the kept word before this one; by the end of this one it is, if there is
-    # one. It may be reached between the two already.
-    near = weigh(weights, d, counts, np.int64(0))
-    word = base[kept] if kept < words else np.int64(base.shape[0])
-    inside = kept < words and _before_word(near, shares, others, word) < enough
-    if not inside:
-        low, high = base[kept - 1] + 1 if kept > 0 else np.int64(0), word - 1
-        while low < high:
-            middle = (low + high) >> 1
-            if _before_word(near, shares, others, middle + 1) >= enough:
-                high = middle
-            else:
-                low = middle + 1
-        word = low
+        word += 1
     first, last = 64 * word, 64 * word + 63
     while first < last:
         number = (first + last) >> 1
-        if inside:
-            up_to = mask[kept] & (np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(63 - (number & 63)))
-            near = 0.0
-            for k in range(hops):
-                near += weights[d, k] * np.float64(counts[k, 0] + count_bits(bits[k, kept] & up_to))
-        if with_others(near, shares, others, number) >= enough:
+        up_to = mask[word] & (np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(63 - (number & 63)))
+        for k in range(hops):
+            counts[k, 1] = counts[k, 0] + count_bits(bits[k, word] & up_to)
+        if with_others(weigh(weights, d, counts, np.int64(1)), shares, others, number) >= enough:
             last = number
         else:
             first = number + 1
     return first
 
 
-@part
-def _first_kept(base, words, word):
-    """Return the first of the kept words that is not before a word of the whole vector; `words` where none is."""
-    if word < words and base[word] == word:  # none is left out before it
-        return np.int64(word)
-    low, high = np.int64(0), np.int64(words)
-    while low < high:
-        middle = (low + high) >> 1
-        if base[middle] >= word:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
 @jit
-def count_below_positions(bits, mask, words, pair, room, counting):
+def count_below_positions(bits, ring, mask, pair, room, counting):
     """Write a pair's counts by hop of the nodes below each position."""
-    base, running = room.base, room.running
+    running = room.running
     positions, counts = counting.positions[pair if counting.positions.shape[0] > 1 else 0], counting.counts[pair]
-    count_blocks(bits, mask, (words + BLOCK_WORDS - 1) // BLOCK_WORDS, running)
+    count_blocks(bits, ring, mask, running)
     for p in range(positions.shape[0]):
         word = positions[p] >> 6
         below = ~(np.uint64(0xFFFFFFFFFFFFFFFF) << np.uint64(positions[p] & 63))
-        kept = _first_kept(base, words, word)
-        block = kept // BLOCK_WORDS
+        block = word // BLOCK_WORDS
         for k in range(bits.shape[0]):
             count = running[k, block]
-            for w in range(block * BLOCK_WORDS, kept):
+            for w in range(block * BLOCK_WORDS, word):
                 count += count_bits(bits[k, w] & mask[w])
-            if kept < words and base[kept] == word:
-                count += count_bits(bits[k, kept] & mask[kept] & below)
+            if word < mask.shape[0]:
+                count += count_bits(bits[k, word] & mask[word] & below)
             counts[k, p] = count
 
 
 @inlined
-def finish(source, pair, bits, mask, words, room, pairs, selection, pooling, counting):
-    """Do for a pair what is wanted (see `layout`), with `words` words kept of each of `bits` and of `mask`."""
+def finish(source, pair, bits, ring, room, pairs, selection, pooling, counting):
+    """Do for a pair what is wanted (see `layout`); `ring` lists the bits of the first hop, or is None."""
+    mask = pairs.masks[pairs.splits[pair]]
     if selection is not None:
         weights, levels = selection.weights, selection.levels
         thresholds, hop_counts = selection.thresholds[pair], selection.hop_counts[pair]
-        running, blocks = room.running, (words + BLOCK_WORDS - 1) // BLOCK_WORDS
-        count_blocks(bits, mask, blocks, running)
+        running, blocks = room.running, mask.shape[0] // BLOCK_WORDS
+        count_blocks(bits, ring, mask, running)
         for k in range(bits.shape[0]):
             hop_counts[k] = running[k, blocks]
         others = others_of(source, pair, pairs, pooling)
         for d in range(weights.shape[0]):
             shares = shares_of(pooling, d, others)
-            near = weigh(weights, d, running, blocks)
-            total = _before_word(near, shares, others, np.int64(room.base.shape[0]))
+            total = _before_word(weigh(weights, d, running, blocks), shares, others, np.int64(mask.shape[0]))
             for a in range(levels.shape[0]):
                 enough = needed(levels[a], selection.rules[a], total, selection.rounding)
                 if total < enough:
@@ -255,7 +241,7 @@ def finish(source, pair, bits, mask, words, room, pairs, selection, pooling, cou
                 elif enough <= 0.0:
                     thresholds[d, a] = -np.inf
                 else:
-                    number = _find(bits, mask, words, room, weights, d, shares, others, enough)
+                    number = _find(bits, mask, room, weights, d, shares, others, enough)
                     thresholds[d, a] = selection.scores[number]
     if counting is not None:
-        count_below_positions(bits, mask, words, pair, room, counting)
+        count_below_positions(bits, ring, mask, pair, room, counting)

@@ -1,54 +1,129 @@
 """The most similar rows of each row by cosine, exactly and in bounded memory.
 
-Dense rows: BLAS gives the cosines of some rows with all others in single precision. How it adds up may differ from one
-number of threads to another, so it only nominates: every row within the error of single precision of the k-th is
-computed again in double precision, in one fixed order, and those decide. So the result is that of the definition, to
-the bit, on any number of threads. Sparse rows: sums over the columns that a row has, in their order.
+Dense rows: BLAS gives the cosines of a strip of rows with all others in single precision. Its sums may differ from one
+number of threads to another, so it only nominates: every row within the error of single precision of the k-th largest
+cosine is computed again in double precision, in one fixed order, and those decide. So the result is that of the
+definition, to the bit, on any number of threads. Sparse rows: sums over the columns that a row has, in their order.
 
-Of equally similar rows those with the smaller number come first. Only similarities above 0 count.
+Of equally similar rows those that come first are taken. Only similarities above 0 count.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from napsets.kernels._jit import jit, part
 from napsets.kernels.layout import Array, read_only
-from napsets.kernels.threads import available_threads, ranges, run_ranges
+from napsets.kernels.threads import Progress, available_threads, ranges, run_ranges, worth_compiling
 
-#: Cosines of some rows with all others that are held at a time.
-_STRIP = 1 << 25
+#: Cosines of a strip of rows with all others that are held at a time, and rows of a strip.
+_STRIP, _MOST_ROWS, _FEWEST_ROWS = 1 << 23, 1024, 16
 _PIECE = 64  # rows that a thread handles between two looks at whether to stop
+_BLOCK = 64  # cosines that are compared at a time
 
 
-def similar_dense(rows: Array, count: int, threads: int | None = None) -> tuple[Array, Array]:
-    """Return the numbers and similarities of the `count` rows most similar to each row; −1 and 0 where there are fewer.
+def nearest_rows(
+    rows: Callable[[int, int], Array],
+    others: Array,
+    own: Array,
+    count: int,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    cosines: bool = False,
+) -> tuple[Array, Array]:
+    """Find the `count` others most similar to each row; −1 where fewer have a similarity above 0.
 
-    Memory: a copy of the rows in single precision, and a strip of cosines of 128 MB.
+    Parameters
+    ----------
+    rows : callable
+        ``rows(first, last)`` gives those rows, in double precision.
+    others : array of shape (others, columns)
+        The rows that are searched, in double precision.
+    own : int64 array
+        For each row its place among the others, at which it is not looked at; −1 if it is not among them.
+    count : int
+        How many are found.
+    cosines : bool
+        Whether the similarities are returned too; otherwise the second array is empty.
+
+    Memory: a copy of the others in single precision, and a strip of at most 32 MB or 16 rows of cosines.
     """
-    size, width = rows.shape
-    lengths = np.empty(size)
-    unit = np.empty((size, width), dtype=np.float32)
-    step = max(1, (1 << 22) // max(width, 1))
-    for first in range(0, size, step):
-        some = rows[first : first + step].astype(np.float64)
-        lengths[first : first + step] = np.sqrt(np.einsum("ij,ij->i", some, some))
-        unit[first : first + step] = some / np.maximum(lengths[first : first + step], 1e-300)[:, None]
-    numbers, cosines = np.full((size, count), -1, dtype=np.int64), np.zeros((size, count))
+    size, (found, width) = own.size, others.shape
+    count = min(count, found)
+    places = np.full((size, count), -1, dtype=np.int32)
+    values = np.zeros((size, count)) if cosines else np.zeros((0, count))
+    strip = min(max(_STRIP // max(found, 1), _FEWEST_ROWS), _MOST_ROWS)
+    lengths, unit = _unit_rows(others)
+    turned = np.ascontiguousarray(unit.T)
     # Products of rounded entries and their sum, each off by at most a unit in the last place of single precision.
     margin = np.float32(2.0 * (width + 4) * 2.0**-24)
-    strip = min(max(_STRIP // max(size, 1), 16), 1024)
-    held = np.empty((strip, size), dtype=np.float32)
-    rows_read, workers = read_only(rows), available_threads(threads)
-    for start in range(0, size, strip):
+    compiled, workers = worth_compiling(float(size) * found), available_threads(threads)
+    held = np.empty((strip, found), dtype=np.float32) if compiled else None
+    others_read = read_only(others)
+    for start in range(0, size if count else 0, strip):
         last = min(start + strip, size)
-        np.matmul(unit[start:last], unit.T, out=held[: last - start])
-        fixed = (read_only(held), start, rows_read, lengths, margin, numbers, cosines)
-        _in_pieces(_choose_dense, fixed, start, last, workers)
-    return numbers, cosines
+        some = np.ascontiguousarray(rows(start, last), dtype=np.float64)
+        if held is None:
+            _choose_in_numpy(some, others, lengths, own[start:last], places[start:last], values[start:last])
+        else:
+            own_lengths, own_unit = _unit_rows(some)
+            np.matmul(own_unit, turned, out=held[: last - start])
+            fixed = (held, read_only(some), own_lengths, others_read, lengths, own[start:last], margin)
+            out = (places[start:last], values[start:last])
+            pieces = ranges(0, last - start, max(_PIECE, math.ceil((last - start) / workers)))
+            run_ranges(lambda a, b, fixed=fixed, out=out: _choose_dense(a, b, *fixed, *out), pieces, workers)  # type: ignore[misc]
+        if progress is not None:
+            progress(last, size)
+    return places, values
+
+
+def along(rows: Array, vectors: Array) -> Array:
+    """Return rows @ vectors in double precision, each row by itself, added in the order of its columns."""
+    out = np.zeros((rows.shape[0], vectors.shape[1]))
+    if worth_compiling(float(rows.size)):
+        _add_along(rows, vectors, out)
+    else:
+        for column in range(rows.shape[1]):
+            out += rows[:, column, None].astype(np.float64) * vectors[column]
+    return out
+
+
+@jit
+def _add_along(rows, vectors, out):
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            x = np.float64(rows[i, j])
+            for k in range(vectors.shape[1]):
+                out[i, k] += x * vectors[j, k]
+
+
+def _unit_rows(rows: Array) -> tuple[Array, Array]:
+    """Return the lengths of rows, and the rows divided by them in single precision."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return lengths, (rows / np.maximum(lengths, 1e-300)[:, None]).astype(np.float32)
+
+
+def _choose_in_numpy(rows: Array, others: Array, lengths: Array, own: Array, places: Array, values: Array) -> None:
+    """Find the most similar rows without the compiler, with the bits of `_choose_dense`."""
+    dots = np.zeros((rows.shape[0], others.shape[0]))
+    for column in range(others.shape[1]):  # in this order, as the kernel adds them up
+        dots += rows[:, column, None] * others[None, :, column]
+    known = np.flatnonzero(own >= 0)
+    dots[known, own[known]] = 0.0
+    own_lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    scale = own_lengths[:, None] * lengths[None, :]
+    cosines = np.divide(dots, scale, out=np.zeros_like(dots), where=(dots > 0.0) & (scale > 0.0))
+    count = places.shape[1]
+    order = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
+    best = np.take_along_axis(cosines, order, axis=1)
+    places[:] = np.where(best > 0.0, order, -1)
+    if values.shape[0]:
+        values[:] = best
 
 
 def similar_sparse(
@@ -106,27 +181,49 @@ def _enter(number, value, count, met, numbers, values):
 
 
 @jit
-def _choose_dense(first, last, held, start, rows, lengths, margin, numbers, cosines):
-    size, width = rows.shape
-    count = numbers.shape[1]
-    heap = np.empty(count, np.float32)
+def _choose_dense(first, last, held, rows, row_lengths, others, lengths, own, margin, places, values):
+    size, width = others.shape
+    count = places.shape[1]
+    heap = np.empty(count, np.int32)
+    best = np.empty(count, np.float64)
+    largest = np.empty((size + _BLOCK - 1) // _BLOCK, np.int32)
     for i in range(first, last):
-        if lengths[i] == 0.0 or count == 0:
+        if row_lengths[i] == 0.0:
             continue
-        row = held[i - start]
-        heap[:] = np.float32(0.0)  # what is not above 0 never counts
-        for j in range(size):
-            if row[j] > heap[0] and j != i:
-                _sift(heap, count, row[j])
-        least = heap[0] - margin
+        if own[i] >= 0:
+            held[i, own[i]] = np.float32(-1.0)
+        # Positive floats are in the order of their bits, read as integers, and what is not above 0 never counts.
+        row = held[i].view(np.int32)
+        for block in range(largest.size):
+            top = np.int32(0)
+            for j in range(block * _BLOCK, min((block + 1) * _BLOCK, size)):  # several at a time, unlike floats
+                top = max(top, row[j])
+            largest[block] = top
+        heap[:] = 0
+        for block in range(largest.size):
+            if largest[block] > heap[0]:
+                _sift(heap, count, largest[block])
+        least_block = max(heap[0], np.int32(1))  # the blocks with the largest maxima hold the largest cosines
+        heap[:] = 0
+        for block in range(largest.size):
+            if largest[block] >= least_block:
+                for j in range(block * _BLOCK, min((block + 1) * _BLOCK, size)):
+                    if row[j] > heap[0]:
+                        _sift(heap, count, row[j])
+        least = heap[:1].view(np.float32)[0] - margin
         met = np.int64(0)
-        for j in range(size):
-            if row[j] >= least and j != i and lengths[j] > 0.0:
-                dot = 0.0
-                for f in range(width):
-                    dot += np.float64(rows[i, f]) * np.float64(rows[j, f])
-                if dot > 0.0:
-                    met = _enter(j, dot / (lengths[i] * lengths[j]), count, met, numbers[i], cosines[i])
+        for block in range(largest.size):
+            if largest[block : block + 1].view(np.float32)[0] < least:
+                continue
+            for j in range(block * _BLOCK, min((block + 1) * _BLOCK, size)):
+                if held[i, j] >= least and j != own[i] and lengths[j] > 0.0:
+                    dot = 0.0
+                    for f in range(width):
+                        dot += rows[i, f] * others[j, f]
+                    if dot > 0.0:
+                        met = _enter(j, dot / (row_lengths[i] * lengths[j]), count, met, places[i], best)
+        if values.shape[0]:
+            values[i, :met] = best[:met]
 
 
 @jit

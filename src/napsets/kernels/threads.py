@@ -1,8 +1,6 @@
-"""Running kernels: whether to compile them for some work, and the threads that they run on.
+"""Running kernels: whether they are used for some work, and the threads that they run on.
 
-NumPy can stand in for some kernels, until it has taken as long as compiling them would. Those that an earlier process
-has kept on disk are used at once; no work is so small that they would be slower, except for what takes less time than
-loading them. Nothing here loads the compiler before it is needed.
+Nothing here loads the compiler.
 
 Kernels release the interpreter lock, so ordinary threads suffice. The thread that asks for the work does its share of
 it, so that there are never more threads than cores; between any two calls of a kernel it hears Ctrl-C and reports
@@ -12,11 +10,9 @@ progress.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from threading import Event, Lock
 
 #: Called with (units done, units in all) from the thread that asked for the work.
@@ -107,13 +103,17 @@ def run_ranges(
     pieces: Sequence[tuple[int, int]],
     threads: int,
     progress: Progress | None = None,
+    total: int | None = None,
 ) -> None:
-    """Call ``work(first, last)`` for each of these ranges, each on one thread."""
+    """Call ``work(first, last)`` for each of these ranges, each on one thread.
+
+    Progress counts up to `total`, by default the sum of all ranges.
+    """
 
     def piece(first: int, last: int, stop: Stop) -> None:
         work(first, last)
 
-    total = sum(last - first for first, last in pieces)
+    total = sum(last - first for first, last in pieces) if total is None else total
     tasks = ((last - first, partial(piece, first, last)) for first, last in pieces)
     run(tasks, threads=max(1, min(threads, len(pieces))), total=total, progress=progress)
 
@@ -149,51 +149,14 @@ def stages(progress: Progress | None, sizes: Sequence[int], total: int) -> list[
 
 # -- whether to compile ------------------------------------------------------------------------------------------------
 
-#: Nanoseconds of work that are done sooner than a kernel is loaded.
-_TRIFLE = 2e6
+#: Edges, or probabilities, up to which NumPy does what a kernel would do, to the same bits.
+SMALL = 1 << 19
 
 
-class Kernels:
-    """Kernels that are compiled together, in some seconds of processor time, and that NumPy can stand in for.
+def worth_compiling(size: float) -> bool:
+    """Whether work on this many edges, or probabilities, is done by a kernel and not by NumPy.
 
-    The names, each as ``module.kernel``, are those that tell whether they are there; one of them is enough.
+    NumPy handles fewer in less time than it takes to compile a kernel. The rule looks at nothing but the size, so that
+    the path of a computation never depends on what the process did before.
     """
-
-    def __init__(self, seconds: float, *names: str) -> None:
-        self.names = names
-        self._left = 1e9 * seconds
-        self._kept: bool | None = None
-
-    def pay(self, work: float) -> bool:
-        """Return whether kernels are to do what NumPy would do in this many nanoseconds."""
-        if work < _TRIFLE or _compiling_now:
-            return _compiling_now
-        if self._kept is None:
-            self._kept = any(map(_is_there, self.names))
-        if not self._kept:
-            self._left -= work
-            self._kept = self._left < 0
-        return self._kept
-
-
-def _is_there(name: str) -> bool:
-    """Return whether a kernel is compiled, or kept on disk."""
-    from napsets.kernels._jit import is_kept
-
-    module, _, kernel = name.rpartition(".")
-    path = f"{__package__}.{module}"
-    return is_kept(getattr(import_module(path), kernel))
-
-
-_compiling_now = False
-
-
-@contextmanager
-def compiling_now() -> Iterator[None]:
-    """Meanwhile, let kernels do everything, so that those which are not kept yet are compiled."""
-    global _compiling_now
-    _compiling_now = True
-    try:
-        yield
-    finally:
-        _compiling_now = False
+    return size > SMALL

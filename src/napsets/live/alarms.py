@@ -4,7 +4,12 @@
 bet against them gains. The simple jumper (Vovk et al., 2021) divides a capital of 1 between three experts
 ε ∈ {−1, 0, 1}; at each step a share J of all capital is redistributed, and then C_ε ← C_ε·(1 + ε(p − ½)).
 
-*Coverage.* Against "a set misses with probability at most α", experts λ ∈ (0, 1/α) bet C_λ ← C_λ·(1 + λ(miss − α)).
+*Coverage.* Against "a set misses with probability at most α", experts with stakes 2⁻¹, …, 2⁻⁸ bet
+C_j ← C_j·(1 + stake_j·(miss/p − 1)), where p is the probability of a miss given all labels before. If each label joins
+the calibration after it has judged its set, p = α. Sets that are all calibrated on the same n labels share the luck of
+these labels: their miss rate is itself random, with the law Beta(n+1−k, k) for k = ⌈(n+1)(1−α)⌉, and after m misses
+in t labels the next set misses with probability (n+1−k+m)/(n+1+t). Then p is the larger of this and α, so that sets
+which miss more rarely than α never raise the alarm.
 
 Under its hypothesis each capital is a non-negative (super)martingale that starts at 1, so the probability that it ever
 reaches c is at most 1/c (Ville). An alarm rings at 100: a false one has at most 1 % chance, over all time.
@@ -18,23 +23,26 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, check_numbers, check_scores
-from napsets.checks.values import check_alpha, check_share, shown
+from napsets.checks.values import check_alpha, check_count, check_share, shown
 from napsets.errors import InvalidInputError
+from napsets.levels import rank_place
 from napsets.randomness import node_uniforms
 
 #: The capital at which an alarm rings: a false alarm has at most 1 % chance.
 ALARM = 100.0
-#: Experts of the coverage alarm: λ as shares of 1/α. The best share for a miss probability q is (q − α)/(1 − α).
-_SHARES = tuple(2.0**-k for k in range(1, 9))
+#: Stakes of the coverage alarm's experts. The best one for a miss probability q is (q − p)/(1 − p).
+_STAKES = tuple(2.0**-k for k in range(1, 9))
+#: Calibration sizes whose judged sets are counted at a time; the oldest counts are dropped.
+_SIZES = 1024
 
 
 class _Capital:
-    """A capital divided between experts who bet C_j ← C_j·(1 + stake_j·(outcome − centre)), kept in logarithms.
+    """A capital divided between experts, kept in logarithms.
 
     Attributes
     ----------
@@ -46,15 +54,16 @@ class _Capital:
         After how many outcomes the capital first reached `ALARM`.
     """
 
-    def __init__(self, stakes: Iterable[float], centre: float, jump: float, *, restarted: bool) -> None:
-        self.steps, self.log_capital, self.alarm = 0, 0.0, None  # type: int, float, int | None
-        self._stakes, self._centre, self._restarted = tuple(stakes), centre, restarted
-        self._share = math.log(1.0 / len(self._stakes))
-        self._experts = [-math.inf if restarted else self._share] * len(self._stakes)
+    def __init__(self, experts: int, jump: float, *, restarted: bool) -> None:
+        self.steps = 0
+        self.log_capital = 0.0
+        self.alarm: int | None = None
+        self._restarted, self._share = restarted, math.log(1.0 / experts)
+        self._experts = [-math.inf if restarted else self._share] * experts
         self._stay, self._spread = (_log(1.0 - jump), _log(jump) + self._share) if jump else (0.0, -math.inf)
 
-    def step(self, outcome: float) -> float:
-        """Take one outcome, and return the logarithm of the capital."""
+    def _bet(self, factors: Sequence[float]) -> float:
+        """Multiply each expert's capital by its factor, given less 1, and return the logarithm of the total."""
         self.steps += 1
         experts = self._experts
         if self._restarted:
@@ -63,22 +72,13 @@ class _Capital:
         if self._spread > -math.inf:
             spread = _log_sum(experts) + self._spread
             experts = [_log_add(expert + self._stay, spread) for expert in experts]
-        difference = outcome - self._centre
-        self._experts = [
-            expert + math.log1p(stake * difference) for expert, stake in zip(experts, self._stakes, strict=True)
-        ]
+        self._experts = [expert + math.log1p(factor) for expert, factor in zip(experts, factors, strict=True)]
         self.log_capital = _log_sum(self._experts)
-        if self._restarted:  # what is kept for later starting times
+        if self._restarted:  # the part that later starting times have not invested yet
             self.log_capital = _log_add(self.log_capital, -math.log(self.steps + 1))
         if self.alarm is None and self.log_capital >= math.log(ALARM):
             self.alarm = self.steps
         return self.log_capital
-
-    def run(self, outcomes: FloatArray, *, log: bool) -> FloatArray:
-        """Take outcomes, and return the capital after each."""
-        logs = np.array([self.step(outcome) for outcome in outcomes.tolist()], dtype=np.float64)
-        with np.errstate(over="ignore"):  # beyond 10³⁰⁸ a capital is infinite
-            return logs if log else np.exp(logs)
 
 
 class Jumper(_Capital):
@@ -93,15 +93,40 @@ class Jumper(_Capital):
     """
 
     def __init__(self, jump: float = 0.01, *, restarted: bool = False) -> None:
-        super().__init__((-1.0, 0.0, 1.0), 0.5, check_share("jump", jump), restarted=restarted)
+        super().__init__(3, check_share("jump", jump), restarted=restarted)
+
+    def step(self, p_value: float) -> float:
+        """Take one p-value, and return the logarithm of the capital."""
+        return self._bet((0.5 - p_value, 0.0, p_value - 0.5))
 
 
 class MissAlarm(_Capital):
     """The coverage alarm, one set at a time; see `miss_alarm`."""
 
     def __init__(self, alpha: float, *, restarted: bool = False) -> None:
-        rate = check_alpha(alpha)
-        super().__init__((share / rate for share in _SHARES), rate, 0.0, restarted=restarted)
+        super().__init__(len(_STAKES), 0.0, restarted=restarted)
+        self._alpha = check_alpha(alpha)
+        self._judged: dict[int, tuple[int, int]] = {}  # misses and labels, by the size of the calibration
+
+    def step(self, missed: bool, labels: int | None = None) -> float:
+        """Take one judged set, and return the logarithm of the capital.
+
+        Parameters
+        ----------
+        missed : bool
+            Whether the set missed its label.
+        labels : int, optional
+            How many labels the set was calibrated on, if other sets are judged that were calibrated on the same ones;
+            by default none is, because its own label joins the calibration.
+        """
+        miss, rate = float(missed), self._alpha
+        if labels is not None:
+            misses, judged = self._judged.pop(labels, (0, 0))
+            rate = max(rate, (labels + 1 - rank_place(labels, rate) + misses) / (labels + 1 + judged))
+            self._judged[labels] = misses + bool(missed), judged + 1
+            if len(self._judged) > _SIZES:
+                del self._judged[next(iter(self._judged))]
+        return self._bet([stake / rate * (miss - rate) for stake in _STAKES])
 
 
 def jumper(p_values: ArrayLike, jump: float = 0.01, *, restarted: bool = False, log: bool = False) -> FloatArray:
@@ -125,10 +150,13 @@ def jumper(p_values: ArrayLike, jump: float = 0.01, *, restarted: bool = False, 
     >>> first_alarm(jumper([0.01] * 20))
     15
     """
-    return Jumper(jump, restarted=restarted).run(check_unit("p_values", p_values), log=log)
+    alarm = Jumper(jump, restarted=restarted)
+    return _capitals([alarm.step(p_value) for p_value in check_unit("p_values", p_values).tolist()], log)
 
 
-def miss_alarm(missed: ArrayLike, alpha: float, *, restarted: bool = False, log: bool = False) -> FloatArray:
+def miss_alarm(
+    missed: ArrayLike, alpha: float, labels: int | None = None, *, restarted: bool = False, log: bool = False
+) -> FloatArray:
     """Return the capital against "a set misses with probability at most alpha" after each label.
 
     Parameters
@@ -137,15 +165,30 @@ def miss_alarm(missed: ArrayLike, alpha: float, *, restarted: bool = False, log:
         Whether each set missed its label, in the order of the labels.
     alpha : float
         The probability of a miss that the sets promise.
+    labels : int, optional
+        How many labels set the level of the sets, if all sets were made from the same labels. Such sets share the luck
+        of these labels, and without their number the alarm would be false too often. By default each label joins the
+        calibration after it has judged its set.
     restarted, log : bool
         As for `jumper`.
 
     Examples
     --------
-    >>> first_alarm(miss_alarm([True, True, False, True, True, True], alpha=0.1))
-    6
+    >>> missed = [True, True, False, True, True, True]
+    >>> first_alarm(miss_alarm(missed, alpha=0.1)), first_alarm(miss_alarm(missed, alpha=0.1, labels=1000))
+    (6, 6)
+    >>> first_alarm(miss_alarm(missed, alpha=0.1, labels=20)) is None  # bad luck explains it
+    True
     """
-    return MissAlarm(alpha, restarted=restarted).run(check_flags("missed", missed).astype(np.float64), log=log)
+    size = None if labels is None else check_count("labels", labels, minimum=1)
+    alarm = MissAlarm(alpha, restarted=restarted)
+    return _capitals([alarm.step(miss, size) for miss in check_flags("missed", missed).tolist()], log)
+
+
+def _capitals(logs: list[float], log: bool) -> FloatArray:
+    array = np.array(logs, dtype=np.float64)
+    with np.errstate(over="ignore"):  # beyond 10³⁰⁸ a capital is infinite
+        return array if log else np.exp(array)
 
 
 def first_alarm(capital: ArrayLike, level: float = ALARM) -> int | None:

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray, as_array, as_column, check_known, check_probabilities, refuse_masked
 from napsets.checks.frames import label_numbers
-from napsets.checks.values import shown
+from napsets.checks.values import check_list, choose, shown
 from napsets.errors import InvalidInputError
-from napsets.live.state import State, as_objects, unknown
-
-Array = npt.NDArray[Any]
+from napsets.live.monitoring import ALARMS
+from napsets.live.state import Array, NodeId, State, as_objects, unknown
+from napsets.live.steering import Steered
+from napsets.randomness import encoded_id
 
 #: The columns of each kind of event.
 KINDS: dict[str, tuple[str, ...]] = {
     "add nodes": ("ids", "probabilities"),
     "add edges": ("source", "target"),
-    "add labels": ("ids", "labels"),
+    "add labels": ("ids", "labels", "times"),
     "set probabilities": ("ids", "probabilities"),
     "remove labels": ("ids",),
     "remove nodes": ("ids",),
     "remove edges": ("source", "target"),
     "refit": (),
+    "reset alarms": ("names",),
+    "steer": ("kinds", "rates"),
     "predictions": ("ids", "alpha", "level", "member"),
 }
 
@@ -81,10 +84,7 @@ def _checked_objects(name: str, items: Array) -> Array:
     for place, item in enumerate(items):
         if isinstance(item, str):
             whole = False
-            try:
-                item.encode()
-            except UnicodeEncodeError as error:
-                raise InvalidInputError(f"`{name}` must be text that UTF-8 can hold; got {item!r}") from error
+            encoded_id(name, item)
             items[place] = str(item)
         elif isinstance(item, int | np.integer) and not isinstance(item, bool) and -(2**63) <= item < 2**63:
             items[place] = int(item)
@@ -95,7 +95,7 @@ def _checked_objects(name: str, items: Array) -> Array:
 
 def pack(columns: Mapping[str, Array]) -> bytes:
     """Write columns as bytes: a line of JSON that describes the arrays, then the arrays one after another."""
-    head: dict[str, Any] = {}
+    head: dict[str, list[object]] = {}
     parts: list[bytes] = []
     for name, column in columns.items():
         if column.dtype == object:
@@ -137,8 +137,10 @@ class Draft:
         self._classes = state.classes
         self._dtype = state.nodes["outputs"].dtype if state.nodes.size else None
         #: Where the batch has changed it: the label of a node, coded as in `State`, and whether there is an edge.
-        self._labels: dict[Any, int] = {}
-        self._edges: dict[tuple[Any, Any], bool] = {}
+        self._labels: dict[NodeId, int] = {}
+        self._edges: dict[tuple[NodeId, NodeId], bool] = {}
+        #: Nodes that the batch has removed: no edge of theirs is left, although the ids may be used again.
+        self._gone: set[NodeId] = set()
         #: Nodes and their new labels, or edges that come; written out only if a later change of the batch needs them.
         self._later: list[tuple[tuple[Array, ...], int]] = []
 
@@ -164,7 +166,7 @@ class Draft:
         self._enter("add edges", source=ends[0], target=ends[1])
 
     def remove_edges(self, source: object, target: object) -> None:
-        """Remove edges, all of which must exist."""
+        """Remove edges, all of which must exist, each once."""
         ends = self._ends(source, target)
         slots = [self.state.names.find(names) for names in ends]
         old = (slots[0] >= 0) & (slots[1] >= 0)
@@ -172,7 +174,8 @@ class Draft:
         there[old] = self.state.adjacency.has(slots[0][old], slots[1][old])
         self._write_out()
         for i, pair in enumerate(zip(*(names.tolist() for names in ends), strict=True)):
-            if not (self._edges.get(self._pair(*pair), bool(there[i])) or self.repeated):
+            before = bool(there[i]) and self._gone.isdisjoint(pair)
+            if not (self._edges.get(self._pair(*pair), before) or self.repeated):
                 raise InvalidInputError(
                     f"`source` and `target` must be edges that are there; {shown(pair[0])} to {shown(pair[1])} is not"
                 )
@@ -187,7 +190,7 @@ class Draft:
         numbers = label_numbers(np.atleast_1d(as_column("labels", labels)), self.state.class_names)
         column = check_known(numbers, size=names.size, num_classes=int(self._classes or 0))
         self._later.append(((names,), 0))
-        self._enter("add labels", ids=names, labels=column)
+        self._enter("add labels", ids=names, labels=column, times=np.full(names.size, time.time()))
 
     def remove_labels(self, ids: object) -> None:
         """Remove labels that turned out to be wrong, or may not be kept."""
@@ -201,14 +204,29 @@ class Draft:
         names = self._existing(ids)
         self._later.append(((names,), -2))
         self._write_out()
-        if self._edges:
-            gone = set(names.tolist())
-            self._edges |= {pair: False for pair in self._edges if gone & set(pair)}
+        gone = set(names.tolist())
+        self._gone |= gone
+        self._edges |= {pair: False for pair in self._edges if not gone.isdisjoint(pair)}
         self._enter("remove nodes", ids=names)
 
     def refit(self) -> None:
         """Choose and fit again."""
         self._enter("refit")
+
+    def reset_alarms(self, names: object = ALARMS) -> None:
+        """Start alarms again, as if no label had come."""
+        chosen = check_list("names", [names] if isinstance(names, str) else names, "names of alarms")
+        for name in chosen:
+            choose("names", name, dict.fromkeys(ALARMS))
+        self._enter("reset alarms", names=as_objects(chosen))
+
+    def steer(self, kind: object, rate: object = None) -> None:
+        """Let the level follow drift from now on, or stay at alpha if `kind` is None."""
+        steered = None if kind is None else Steered(kind, rate)  # type: ignore[arg-type]
+        if steered is None and rate is not None:
+            raise InvalidInputError(f"`rate` must be None if the level is not steered; got {shown(rate)}")
+        rates = np.array([np.nan if steered is None or steered.rate is None else steered.rate])
+        self._enter("steer", kinds=as_objects(["" if steered is None else steered.kind]), rates=rates)
 
     def _enter(self, kind: str, **columns: Array) -> None:
         change = Change(kind, columns)
@@ -279,12 +297,12 @@ class Draft:
         for columns, value in self._later:
             if len(columns) == 2:
                 pairs = zip(*(ends.tolist() for ends in columns), strict=True)
-                self._edges.update((self._pair(*pair), True) for pair in pairs)
+                self._edges.update((self._pair(*pair), True) for pair in pairs if pair[0] != pair[1])
             else:
                 self._labels.update(dict.fromkeys(columns[0].tolist(), value))
         self._later.clear()
 
-    def _pair(self, source: Any, target: Any) -> tuple[Any, Any]:
+    def _pair(self, source: NodeId, target: NodeId) -> tuple[NodeId, NodeId]:
         if self.state.adjacency.directed or (isinstance(source, str), source) <= (isinstance(target, str), target):
             return source, target
         return target, source
@@ -296,7 +314,7 @@ def _refuse_repeats(name: str, ids: Array) -> None:
         again = ordered[1:][ordered[1:] == ordered[:-1]]
         repeated = int(again[0]) if again.size else None
     else:
-        seen: set[Any] = set()
+        seen: set[NodeId] = set()
         repeated = next((item for item in ids if item in seen or seen.add(item)), None)  # type: ignore[func-returns-value]
     if repeated is not None:
         raise InvalidInputError(f"`{name}` must not repeat a node; {shown(repeated)} is there twice")

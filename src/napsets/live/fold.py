@@ -8,21 +8,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import BoolArray, IntArray
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.live.calibration import Calibration
+from napsets.live.engine import Judgement
 from napsets.live.events import Change, pack, unpack
 from napsets.live.monitoring import History
 from napsets.live.settings import LiveSettings
-from napsets.live.state import GrowingTable, State, in_reference, uniforms
-from napsets.live.steering import Mark, Steering
+from napsets.live.state import Array, GrowingTable, State, in_reference, uniforms
+from napsets.live.steering import Mark, Steered, Steering
 from napsets.predictions import PredictionSets
-
-Array = npt.NDArray[Any]
 
 #: The level used for 1 or above if sets may not be empty: the most probable labels remain.
 _LARGEST = 1.0 - 2.0**-20
@@ -37,9 +36,11 @@ class JudgedLabel(NamedTuple):
     p_value: float  #: The smoothed p-value of the label; NaN for a label of the reference, which enters no test.
     delay: int  #: How many labels arrived since the node did.
     level: float  #: The level of the set.
+    calibrated: int  #: How many labels set the level of the set.
+    time: float  #: When the label arrived, in seconds since 1970 (UTC).
 
 
-_KINDS = (np.int64, bool, np.int64, np.float64, np.int64, np.float64)
+_KINDS = (np.int64, bool, np.int64, np.float64, np.int64, np.float64, np.int64, np.float64)
 
 
 class Record(GrowingTable):
@@ -47,6 +48,8 @@ class Record(GrowingTable):
 
     def __init__(self) -> None:
         columns = zip(JudgedLabel._fields, _KINDS, strict=True)
+        #: After how many labels which alarms were started again.
+        self.resets: list[tuple[int, list[str]]] = []
         super().__init__(**{name: np.empty(0, dtype=kind) for name, kind in columns})
 
     def add(self, judgement: JudgedLabel) -> None:
@@ -57,18 +60,36 @@ class Record(GrowingTable):
 
     def pass_on(self, history: History) -> History:
         """Pass the labels that a history has not seen yet to it, and return it."""
-        columns = (self[name][history.monitor.labels :].tolist() for name in ("covered", "size", "p_value", "delay"))
-        for covered, size, p_value, delay in zip(*columns, strict=True):
-            history.step(not covered, size, None if math.isnan(p_value) else p_value, delay)
+        columns = (self[name][history.monitor.labels :].tolist() for name in JudgedLabel._fields)
+        for row in zip(*columns, strict=True):
+            self._pass_resets(history)
+            judged = JudgedLabel(*row)
+            tested = not math.isnan(judged.p_value)
+            history.step(
+                not judged.covered, judged.size, judged.p_value if tested else None, judged.delay,
+                labels=None if judged.calibrated < 0 else judged.calibrated, tested=tested, time=_written(judged.time),
+            )  # fmt: skip
+        self._pass_resets(history)
         return history
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def _pass_resets(self, history: History) -> None:
+        for labels, names in self.resets[history.resets :]:
+            if labels > history.monitor.labels:
+                break
+            history.monitor.reset(*names)
+            history.resets += 1
+
+    def arrays(self) -> dict[str, Array]:
         """Return the columns, for a snapshot."""
         return {f"record_{name}": self[name] for name in self.buffers}
 
-    def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, arrays: dict[str, Array]) -> None:
         """Take the columns of a snapshot."""
         self.hold({name: arrays[f"record_{name}"].copy() for name in self.buffers})
+
+
+def _written(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="seconds")
 
 
 class Issued(NamedTuple):
@@ -76,6 +97,7 @@ class Issued(NamedTuple):
 
     mark: Mark
     member: BoolArray
+    calibrated: int  #: How many labels set its level.
 
 
 class Fold:
@@ -86,115 +108,126 @@ class Fold:
         self.state = State(settings.seed, settings.directed, settings.class_names)
         self.record = Record()
         self.calibration = Calibration(settings, self.state)
-        self.steering = None if settings.steered is None else settings.steered.start(settings.alpha)
+        self.steered, self.steering = settings.steered, _started(settings.steered, settings.alpha)
         self._issued: dict[int, Issued] = {}
 
     # -- events --------------------------------------------------------------------------------------------------------
 
     def apply(self, first: int, change: Change) -> None:
         """Apply events; the first of them has the given number."""
-        state, columns, engine, find = self.state, change.columns, self.calibration.engine, self.state.names.find
+        state, columns, calibration, find = self.state, change.columns, self.calibration, self.state.names.find
         match change.kind:
             case "add nodes":
                 state.add_nodes(columns["ids"], columns["probabilities"])
-                engine.grow(columns["ids"].size)
+                calibration.grow()
             case "add edges" | "remove edges" as kind:
                 ends = find(columns["source"]), find(columns["target"])
                 if kind == "add edges":
                     state.adjacency.add_edges(*ends)
                 else:
-                    engine.see_edges(*ends)
+                    calibration.see_edges(*ends)
                     state.adjacency.remove_edges(*ends)
-                engine.see_edges(*ends)
+                calibration.see_edges(*ends)
             case "refit":
-                self.calibration.refit()
+                calibration.refit()
+            case "reset alarms":
+                self.record.resets.append((self.record.size, columns["names"].tolist()))
+            case "steer":
+                self._steer(columns["kinds"].tolist()[0], float(columns["rates"][0]))
             case "set probabilities":
-                self._set_outputs(find(columns["ids"]), columns["probabilities"])
+                state.nodes["outputs"][find(columns["ids"])] = columns["probabilities"]
+                calibration.see_outputs(find(columns["ids"]))
             case "add labels":
-                self._add_labels(first, find(columns["ids"]), columns["labels"])
+                self._add_labels(first, find(columns["ids"]), columns["labels"], columns["times"])
             case "predictions":
                 sets = (find(columns["ids"]).tolist(), columns["level"].tolist(), columns["member"])
                 for slot, level, member in zip(*sets, strict=True):
                     mark = Mark(level, (), 0) if self.steering is None else self.steering.mark()
                     if state.nodes["labels"][slot] == -1:
-                        self._issued[slot] = Issued(mark, member)
-            case kind:
-                for slot in find(columns["ids"]).tolist():
-                    self._remove(slot, node=kind == "remove nodes")
+                        self._issued[slot] = Issued(mark, member, self._calibrated)
+            case "remove labels":
+                self._remove_labels(find(columns["ids"]))
+            case "remove nodes":
+                slots = find(columns["ids"])
+                self._remove_labels(slots)
+                for slot in slots.tolist():
+                    self._issued.pop(slot, None)
+                ends = slots, state.adjacency.neighbours(slots)
+                calibration.see_edges(*ends)
+                state.remove_nodes(slots)
+                calibration.see_edges(*ends)
         state.events = first + len(change) - 1
 
-    def _remove(self, slot: int, *, node: bool) -> None:
-        """Remove the label of a slot, if it has one, and optionally the node with its edges."""
-        state, calibration = self.state, self.calibration
-        if state.nodes["labels"][slot] >= 0:
-            calibration.engine.leave(slot)
-            state.remove_label(slot)
-        if node:
-            self._issued.pop(slot, None)
-            ends = state.adjacency.neighbours(slot).astype(np.int64), np.array([slot])
-            calibration.engine.see_edges(*ends)
-            state.adjacency.remove_node(slot)
-            calibration.engine.see_edges(*ends)
-            state.remove_node(slot)
+    def _steer(self, kind: Any, rate: float) -> None:
+        """Start to steer the level, or stop it. Sets in the log keep the level that they were made with."""
+        self.steered = Steered(kind, None if math.isnan(rate) else rate) if kind else None
+        self.steering = steering = _started(self.steered, self.settings.alpha)
+        for slot, issued in self._issued.items():
+            mark = Mark(issued.mark.level, (), 0)
+            if steering is not None:
+                begun = steering.mark()
+                mark = begun._replace(level=mark.level, experts=(mark.level,) * len(begun.experts))
+            self._issued[slot] = issued._replace(mark=mark)
 
-    def _set_outputs(self, slots: IntArray, probabilities: Array) -> None:
-        """Replace outputs; labels then count with their new scores."""
-        state = self.state
-        labelled = slots[state.nodes["labels"][slots] >= 0].tolist()
-        for slot in labelled:
-            self.calibration.engine.leave(slot)
-        state.nodes["outputs"][slots] = probabilities
-        self.calibration.engine.see_outputs(slots)
-        for slot in labelled:
-            self.calibration.enter(slot)
+    def _remove_labels(self, slots: IntArray) -> None:
+        """Remove the labels of those slots that have one."""
+        for slot in slots[self.state.nodes["labels"][slots] >= 0].tolist():
+            self.calibration.leave(slot)
+            self.state.remove_label(slot)
 
-    def _add_labels(self, first: int, slots: IntArray, labels: IntArray) -> None:
+    def _add_labels(self, first: int, slots: IntArray, labels: IntArray, times: FloatArray) -> None:
         """Judge the set that stood before each label by it, and then count the label."""
         state, calibration, settings = self.state, self.calibration, self.settings
         numbers = state.arrived_labels + np.arange(slots.size)
         reference = in_reference(settings.seed, numbers, settings.share)
         tested = ~reference if settings.keeps_apart else np.ones(slots.size, dtype=bool)
         us = uniforms(settings.seed, first + np.arange(slots.size)).tolist()
-        for place, (issued, score) in enumerate(self._judged(slots, labels)):
-            slot, label, p_value = int(slots[place]), int(labels[place]), math.nan
+        for place, (issued, judged) in enumerate(self._judged(slots, labels)):
+            slot, label = int(slots[place]), int(labels[place])
             delay = state.arrived_labels - int(state.nodes["arrivals"][slot])
-            enters_first = calibration.engine.enters_first
-            if tested[place] and not enters_first:
-                p_value = calibration.current.p_value(slot, score, us[place])
+            p_value = calibration.engine.p_value(judged, us[place]) if tested[place] else math.nan
             state.add_label(slot, label, bool(reference[place]))
-            calibration.enter(slot, score)
-            if tested[place] and enters_first:
-                p_value = calibration.current.p_value(slot, score, us[place])
+            calibration.enter(slot, judged)
             covered, size = bool(issued.member[label]), int(issued.member.sum())
-            self.record.add(JudgedLabel(first + place, covered, size, p_value, delay, issued.mark.level))
+            level, calibrated = issued.mark.level, issued.calibrated
+            time = float(times[place])
+            self.record.add(JudgedLabel(first + place, covered, size, p_value, delay, level, calibrated, time))
 
-    def _judged(self, slots: IntArray, labels: IntArray) -> Iterator[tuple[Issued, float | None]]:
-        """Yield the set that each label judges, and the label's score.
+    def _judged(self, slots: IntArray, labels: IntArray) -> Iterator[tuple[Issued, Judgement]]:
+        """Yield the set that each label judges, and where the label's score stands.
 
         The set is the last one of the node in the log, or its present set if there is none. Each label must have
         entered before the next is requested.
         """
         alpha = self.settings.alpha
         if self.steering is None:
-            mark, judged = Mark(alpha, (), 0), self.calibration.judge(slots, labels, alpha)
-            for slot, (member, score) in zip(slots.tolist(), judged, strict=True):
+            mark = Mark(alpha, (), 0)
+            for slot, judged in zip(slots.tolist(), self.calibration.judge(slots, labels, alpha), strict=True):
                 issued = self._issued.pop(slot, None)
-                yield Issued(mark, member) if issued is None else issued, score
+                yield Issued(mark, judged.member, self._calibrated) if issued is None else issued, judged
             return
         for place, (slot, label) in enumerate(zip(slots.tolist(), labels.tolist(), strict=True)):
             node = slots[place : place + 1]
             issued = self._issued.pop(slot, None)
             if issued is None:
                 mark = self.steering.mark()
-                issued = Issued(mark, self.sets(node, mark.level).member[0])
+                issued = Issued(mark, self.sets(node, mark.level).member[0], self._calibrated)
             # The p-value is computed on the present graph, and moved to the side of the level that the set was on.
-            p_value = float(self.calibration.current.p_values(node)[0, label])
+            p_value = float(self.calibration.engine.p_values(node)[0, label])
             level = issued.mark.level
             p_value = max(p_value, math.nextafter(level, math.inf)) if issued.member[label] else min(p_value, level)
             self.steering.update(p_value, issued.mark)
-            yield issued, self.calibration.score_at(slot, label)
+            yield issued, next(self.calibration.judge(node, labels[place : place + 1], alpha))
 
     # -- results -------------------------------------------------------------------------------------------------
+
+    @property
+    def _calibrated(self) -> int:
+        """How many labels set the level of present sets; −1 if it is steered, which keeps misses at alpha by itself."""
+        if self.steering is not None:
+            return -1
+        reference, held_out = self.state.sizes
+        return held_out if self.settings.keeps_apart else reference + held_out
 
     @property
     def level(self) -> float:
@@ -205,7 +238,7 @@ class Fold:
         """Return the sets of slots at a level: full at 0 or below, as small as allowed at 1 or above."""
         empty = level >= 1.0 and self.settings.method.allow_empty
         if level > 0.0 and not empty:
-            sets: PredictionSets = self.calibration.current.predict(slots, min(level, _LARGEST))
+            sets: PredictionSets = self.calibration.engine.predict(slots, min(level, _LARGEST))
             return sets
         return self.calibration.uncalibrated.equal_sets(slots, not empty, min(max(level, 0.0), 1.0), None)
 
@@ -215,8 +248,12 @@ class Fold:
         """Return everything that the log led to, for a snapshot."""
         state = self.state
         parts = {
-            "issued": [[slot, *mark, member.tolist()] for slot, (mark, member) in self._issued.items()],
+            "issued": [
+                [slot, *mark, member.tolist(), calibrated] for slot, (mark, member, calibrated) in self._issued.items()
+            ],
+            "steered": None if self.steered is None else [self.steered.kind, self.steered.rate],
             "steering": None if self.steering is None else self.steering.parts(),
+            "resets": self.record.resets,
         }
         arrays = self.record.arrays() | self.calibration.arrays()
         arrays |= {"outputs": np.empty((0, 0))} | {name: state.nodes[name] for name in state.nodes.buffers}
@@ -238,10 +275,17 @@ class Fold:
         state.sizes = [int(reference.sum()), int((~reference).sum())]
         self.calibration.restore(arrays)
         parts = json.loads(arrays["parts"].tobytes())
-        for slot, level, experts, number, member in parts["issued"]:
-            self._issued[slot] = Issued(Mark(level, tuple(experts), number), np.array(member))
-        if self.settings.steered is not None:
-            self.steering = Steering.from_parts(self.settings.steered.rates, self.settings.alpha, parts["steering"])
+        for slot, level, experts, number, member, calibrated in parts["issued"]:
+            self._issued[slot] = Issued(Mark(level, tuple(experts), number), np.array(member), calibrated)
+        self.record.resets = [(labels, names) for labels, names in parts["resets"]]
+        self.steered = self.steering = None
+        if parts["steered"] is not None:
+            self.steered = Steered(*parts["steered"])
+            self.steering = Steering.from_parts(self.steered.rates, self.settings.alpha, parts["steering"])
+
+
+def _started(steered: Steered | None, alpha: float) -> Steering | None:
+    return None if steered is None else steered.start(alpha)
 
 
 def as_bytes(text: bytes) -> Array:

@@ -8,7 +8,6 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, FloatArray, check_integers
 from napsets.checks.values import check_alpha, check_count, check_flag, shown
@@ -16,23 +15,23 @@ from napsets.errors import InvalidInputError
 from napsets.graph import as_graph
 from napsets.live.events import Change, as_ids
 from napsets.live.logged import Logged
+from napsets.live.monitoring import ALARMS
 from napsets.live.settings import LiveSettings
-from napsets.live.state import draw_order
+from napsets.live.state import Array, NodeId, draw_order
 from napsets.live.steering import Steered
 from napsets.live.store import Store
-from napsets.methods.auto import AutoMethod
+from napsets.methods.auto import Auto
 from napsets.methods.data import CalibrationData
 from napsets.methods.method import Method
 from napsets.predictions import PredictionSets
-
-Array = npt.NDArray[Any]
 
 
 class Live(Logged):
     """A graph to which nodes, edges and labels keep arriving, and the present prediction sets of its nodes.
 
     Every change is checked in full, entered in the log, and then takes effect. The sets are, bit for bit, those of a
-    batch calibration of the present graph, outputs and labels, with the labels split by the order of their arrival.
+    batch calibration of the present graph and outputs. The labels are split by the order of their arrival: those held
+    out for the level count at once, and those of the reference from the next refit on.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ class Live(Logged):
 
     def __init__(
         self,
-        method: Any = "split",
+        method: object = "split",
         alpha: float = 0.1,
         seed: int = 0,
         class_names: Sequence[str] | None = None,
@@ -82,13 +81,13 @@ class Live(Logged):
     @classmethod
     def start(
         cls,
-        graph: Any,
+        graph: object,
         probabilities: Any = None,
         labels: Any = None,
         calibration: ArrayLike | None = None,
         *,
-        ids: Any = None,
-        method: Any = "split",
+        ids: object = None,
+        method: object = "split",
         alpha: float = 0.1,
         seed: int = 0,
         class_names: Sequence[str] | None = None,
@@ -141,7 +140,7 @@ class Live(Logged):
 
     # -- changes --------------------------------------------------------------------------------------------------
 
-    def add_nodes(self, ids: Any, probabilities: ArrayLike, *, key: str | None = None) -> None:
+    def add_nodes(self, ids: object, probabilities: ArrayLike, *, key: str | None = None) -> None:
         """Add nodes: their ids (integers or texts), and the outputs of the model for them.
 
         Parameters
@@ -155,37 +154,56 @@ class Live(Logged):
         """
         self.update([("add_nodes", ids, probabilities)], key=key)
 
-    def add_edges(self, source: Any, target: Any, *, key: str | None = None) -> None:
+    def add_edges(self, source: object, target: object, *, key: str | None = None) -> None:
         """Add edges between existing nodes; one that exists already changes nothing."""
         self.update([("add_edges", source, target)], key=key)
 
-    def add_labels(self, ids: Any, labels: ArrayLike, *, key: str | None = None) -> None:
+    def add_labels(self, ids: object, labels: ArrayLike, *, key: str | None = None) -> None:
         """Add labels in the order of their arrival; each first judges the set that stood before."""
         self.update([("add_labels", ids, labels)], key=key)
 
-    def set_probabilities(self, ids: Any, probabilities: ArrayLike, *, key: str | None = None) -> None:
+    def set_probabilities(self, ids: object, probabilities: ArrayLike, *, key: str | None = None) -> None:
         """Replace the outputs of nodes."""
         self.update([("set_probabilities", ids, probabilities)], key=key)
 
-    def remove_labels(self, ids: Any, *, key: str | None = None) -> None:
+    def remove_labels(self, ids: object, *, key: str | None = None) -> None:
         """Remove labels; their judgements of earlier sets stay in the record."""
         self.update([("remove_labels", ids)], key=key)
 
-    def remove_nodes(self, ids: Any, *, key: str | None = None) -> None:
+    def remove_nodes(self, ids: object, *, key: str | None = None) -> None:
         """Remove nodes, with their edges and labels."""
         self.update([("remove_nodes", ids)], key=key)
 
-    def remove_edges(self, source: Any, target: Any, *, key: str | None = None) -> None:
+    def remove_edges(self, source: object, target: object, *, key: str | None = None) -> None:
         """Remove edges, all of which must exist."""
         self.update([("remove_edges", source, target)], key=key)
 
     def refit(self, *, key: str | None = None) -> None:
-        """Choose and fit again now, instead of when the reference has grown by a quarter."""
+        """Take the present reference, choose and fit again now, instead of when it has grown by a quarter."""
         self.update([("refit",)], key=key)
+
+    def reset_alarms(self, names: str | Sequence[str] = ALARMS, *, key: str | None = None) -> None:
+        """Start alarms again, for example once the model was trained again: only labels from now on count for them.
+
+        Parameters
+        ----------
+        names : sequence of str
+            ``"exchangeability"``, ``"coverage"``; by default both.
+        key : str, optional
+            As in `add_nodes`.
+        """
+        self.update([("reset_alarms", names)], key=key)
+
+    def steer(self, steered: Steered | None, *, key: str | None = None) -> None:
+        """Let the level follow drift from now on, starting at alpha; None lets it stay at alpha."""
+        if not (steered is None or isinstance(steered, Steered)):
+            raise InvalidInputError(f"`steered` must be None or a Steered, as Steered('aci'); got {shown(steered)}")
+        arguments = (None,) if steered is None else (steered.kind, steered.rate)
+        self.update([("steer", *arguments)], key=key)
 
     # -- results -------------------------------------------------------------------------------------------------
 
-    def predict(self, ids: Any = None, alpha: float | None = None, *, log: bool = False) -> PredictionSets:
+    def predict(self, ids: object = None, alpha: float | None = None, *, log: bool = False) -> PredictionSets:
         """Return the present prediction sets of nodes.
 
         Parameters
@@ -216,15 +234,15 @@ class Live(Logged):
                 rates = np.full(slots.size, self._settings.alpha), np.full(slots.size, level)
                 columns = {"ids": names, "alpha": rates[0], "level": rates[1], "member": np.array(sets.member)}
                 self._commit([Change("predictions", columns)], None)
-            return sets.with_names(state.names.size, names.astype(str), state.class_names)
+            return sets.with_names(state.names.size, names, state.class_names)
 
-    def _one(self, name: str, id: Any) -> int:
+    def _one(self, name: str, id: object) -> int:
         slots = self._state.names.known(name, as_ids(name, id))
         if slots.size != 1:
             raise InvalidInputError(f"`{name}` must be one node; got {slots.size}")
         return int(slots[0])
 
-    def inspect(self, id: Any, alpha: float | None = None) -> Any:
+    def inspect(self, id: object, alpha: float | None = None) -> Any:
         """Explain the set of one node, as `inspect_node` does."""
         from napsets.advice.inspection import inspect_node
 
@@ -246,19 +264,19 @@ class Live(Logged):
         with self._busy:
             return names.size == 1 and bool(self._state.names.find(names)[0] >= 0)
 
-    def ids(self, *, unlabelled: bool = False) -> list[Any]:
+    def ids(self, *, unlabelled: bool = False) -> list[NodeId]:
         """Return the ids of all nodes, or of those without a label, in the order of their arrival."""
         labels = self._state.nodes["labels"]
         chosen = labels == -1 if check_flag("unlabelled", unlabelled) else labels > -2
-        ids: list[Any] = self._state.names.of(np.flatnonzero(chosen)).tolist()
+        ids: list[NodeId] = self._state.names.of(np.flatnonzero(chosen)).tolist()
         return ids
 
     @property
-    def method(self) -> Method | AutoMethod:
+    def method(self) -> Method | Auto:
         """The method of the sets."""
         return self._settings.method
 
-    def p_values(self, ids: Any) -> FloatArray:
+    def p_values(self, ids: object) -> FloatArray:
         """Return the p-value of every candidate of nodes.
 
         A candidate is in the set at alpha exactly if its p-value exceeds alpha.
@@ -274,25 +292,25 @@ class Live(Logged):
             Shape (nodes, classes).
         """
         with self._busy:
-            p_values: FloatArray = self._fold.calibration.current.p_values(
+            p_values: FloatArray = self._fold.calibration.engine.p_values(
                 self._state.names.known("ids", as_ids("ids", ids))
             )
             return p_values
 
-    def _candidates(self, id: Any) -> tuple[Array, FloatArray]:
+    def _candidates(self, id: object) -> tuple[Array, FloatArray]:
         """Return the probability and the score of each label of one node, as its set is made of them."""
         with self._busy:
-            probabilities, scores = self._fold.calibration.current.candidates(np.array([self._one("id", id)]))
+            probabilities, scores = self._fold.calibration.engine.candidates(np.array([self._one("id", id)]))
             return probabilities[0], scores[0]
 
-    def labelled_around(self, id: Any, most: int = 50) -> list[tuple[Any, int, int]]:
+    def labelled_around(self, id: object, most: int = 50) -> list[tuple[NodeId, int, int]]:
         """Return up to `most` labelled nodes one and two hops from a node: id, label and hops, nearest first."""
         most = check_count("most", most)
         with self._busy:
             state = self._state
             slot = self._one("id", id)
-            near, seen = state.adjacency.neighbours(slot).tolist(), {slot}
-            around: list[tuple[Any, int, int]] = []
+            near, seen = state.adjacency.neighbours(np.array([slot])).tolist(), {slot}
+            around: list[tuple[NodeId, int, int]] = []
             for hops in (1, 2):
                 for other in near:
                     if other not in seen and state.nodes["labels"][other] >= 0 and len(around) < most:
@@ -301,7 +319,8 @@ class Live(Logged):
                     seen.add(other)
                 if len(around) == most:
                     break
-                near = [far for other in near[:most] for far in state.adjacency.neighbours(other)[: 20 * most].tolist()]
+                rows = (state.adjacency.neighbours(np.array([other]))[: 20 * most] for other in near[:most])
+                near = [far for row in rows for far in row.tolist()]
             return around
 
     @property
@@ -309,18 +328,34 @@ class Live(Logged):
         """The names of the classes."""
         return self._settings.class_names
 
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self._settings.directed
+
     def history(self) -> dict[str, list[float | None]]:
         """Return how well the sets did over time, a few hundred points in columns; see `History.columns`."""
         with self._busy:
             return self._fold.record.pass_on(self._history).columns()
 
+    def alarms(self) -> dict[str, int | None]:
+        """Return after how many labels each alarm was raised; None if it was not."""
+        with self._busy:
+            alarms = self._fold.record.pass_on(self._history).monitor.status()["alarms"]
+            return {name: alarm["rang"] for name, alarm in alarms.items()}
+
     def status(self) -> dict[str, Any]:
-        """Return the numbers of events, nodes, edges and labels, and how well the sets did so far, as plain JSON."""
+        """Return the method, the counts of the graph, and how well the sets did so far, as plain JSON."""
         with self._busy:
             state, steering, steered = self._state, self._fold.steering, None
             if steering is not None:  # the delay is in labels
-                steered = vars(self._settings.steered) | {"level": steering.level, "delay": steering.delay}
+                steered = vars(self._fold.steered) | {"level": steering.level, "delay": steering.delay}
+            made = self._fold.calibration.map
             return {
+                "method": self.method.describe(),
+                "chosen": None if made is None else made.method.describe(),
+                "classes": None if self.class_names is None else list(self.class_names),
+                "directed": self.directed,
                 "events": state.events,
                 "nodes": state.present,
                 "edges": state.adjacency.edges if state.adjacency.directed else state.adjacency.edges // 2,

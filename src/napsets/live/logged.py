@@ -13,21 +13,22 @@ import logging
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.values import check_flag, shown
-from napsets.errors import InvalidInputError
+from napsets.checks.values import check_flag, check_path, shown
+from napsets.errors import FileFormatError, InvalidInputError, NapsetsError
 from napsets.files.paths import replacing
 from napsets.live.events import Change, Draft
 from napsets.live.fold import Fold, as_bytes
 from napsets.live.monitoring import History
 from napsets.live.settings import LiveSettings
-from napsets.live.state import State
-from napsets.live.store import Store, packed, recover
+from napsets.live.state import Array, State
+from napsets.live.store import Store, damaged_log, packed
+from napsets.randomness import encoded_id
 
 Self = TypeVar("Self", bound="Logged")
 
@@ -37,7 +38,7 @@ log = logging.getLogger("napsets")
 _TAIL = 50_000
 
 #: The version of a snapshot's contents; a snapshot of another version is replaced from the log.
-_VERSION = 3
+_VERSION = 5
 _SNAPSHOT = "snapshot.npz"
 
 #: What changes something, by name, and the arguments that it has.
@@ -46,6 +47,10 @@ _SIGNATURES = {
     for name, function in vars(Draft).items()
     if callable(function) and not name.startswith("_")
 }
+
+
+class BatchError(NapsetsError):
+    """A batch passed all checks, but could not be applied; it is not in the log, and nothing was changed."""
 
 
 class Logged:
@@ -61,6 +66,11 @@ class Logged:
         #: A writer holds the first lock throughout, and the second while the state is read or changed: sets can be
         #: requested while a batch is being written to disk.
         self._writing, self._busy = threading.RLock(), threading.RLock()
+        self._fold_log()
+
+    def _fold_log(self) -> None:
+        """Fold all events of the log, from the snapshot on if there is one."""
+        store, settings = self._store, self._settings
         self._fold, self._history = Fold(settings), History(settings.alpha)
         #: How many events the snapshot on the disk has seen; a start has to fold the others again.
         self._kept = 0
@@ -73,7 +83,13 @@ class Logged:
                     self._fold.restore(snapshot.events, snapshot.arrays)
             for row in store.rows():
                 if row.last > self._kept:
-                    self._fold.apply(row.first, row.change())
+                    try:
+                        self._fold.apply(row.first, row.change())
+                    except MemoryError:
+                        raise
+                    except Exception as error:
+                        reason = f"event {row.first} cannot be applied ({type(error).__name__}: {error})"
+                        raise damaged_log(store.path, row.first - 1, reason) from error
 
     @property
     def _state(self) -> State:
@@ -117,11 +133,39 @@ class Logged:
             self._kept = state.events
             try:
                 write_snapshot(store.path, store.checksum, self._fold)
-            except OSError as error:
+            except Exception as error:
                 log.warning("no snapshot of %s could be written (%s); the log is whole", store.path, error)
 
-    #: Copy the events before a log's damage to a new folder.
-    recover = staticmethod(recover)
+    @staticmethod
+    def recover(path: str | os.PathLike[str], into: str | os.PathLike[str]) -> int:
+        """Copy the events before a log's damage to a new folder, and return how many there are.
+
+        Parameters
+        ----------
+        path : str or path
+            The folder whose log is refused; it stays as it is.
+        into : str or path
+            A new folder.
+        """
+        target = Path(check_path("into", into))
+        if target.exists():
+            raise InvalidInputError(f"`into` must be a new folder; {os.fspath(target)} is there already")
+        with closing(Store.open(path, read_only=True, damaged=True)) as damaged:
+            try:
+                fold = Fold(LiveSettings.from_description(damaged.settings))
+            except Exception as error:
+                text = f"`path` must hold settings that can be read; those of {path} cannot ({error})"
+                raise FileFormatError(text) from error
+            with closing(Store.create(damaged.settings)) as saved:
+                with suppress(Exception):  # the damage itself, or an event that cannot be applied
+                    for row in damaged.rows():
+                        change = row.change()
+                        fold.apply(row.first, change)
+                        saved.append([change], row.key)
+                if not saved.events:
+                    raise FileFormatError(f"`path` must hold an event that can be read; {path} holds none")
+                saved.copy_to(target)
+                return saved.events
 
     def close(self) -> None:
         """Let go of the folder, so that another process may write to it."""
@@ -156,8 +200,10 @@ class Logged:
         bool
             Whether anything was done; False where the key is in the log already.
         """
-        if not (key is None or isinstance(key, str)):
-            raise InvalidInputError(f"`key` must be text; got {shown(key)}")
+        if key is not None:
+            if not isinstance(key, str):
+                raise InvalidInputError(f"`key` must be text; got {shown(key)}")
+            encoded_id("key", key)
         with self._writing:
             # Only a writer changes the state, so a batch is checked while sets are made.
             before = [] if key is None else self._store.batch(key)
@@ -179,21 +225,41 @@ class Logged:
             return not before
 
     def _commit(self, changes: list[Change], key: str | None) -> None:
-        """Enter a batch that was checked in the log, and let it take effect."""
-        if changes:
-            first = self._store.append(changes, key)
-            try:
-                with self._busy:
-                    for change in changes:
-                        self._fold.apply(first, change)
-                        first += len(change)
-            except BaseException:
-                self._store.close()  # the log is ahead of the state; opening it again brings them together
+        """Enter a batch that was checked in the log, and let it take effect, or take it back."""
+        if not changes:
+            return
+        store = self._store
+        before = store.events, store.checksum
+        first = store.append(changes, key)
+        try:
+            with self._busy:
+                for change in changes:
+                    self._fold.apply(first, change)
+                    first += len(change)
+        except BaseException as error:
+            self._take_back(*before)
+            if not isinstance(error, Exception):
                 raise
-            self._keep(max(_TAIL, self._state.events // 4))
+            raise BatchError(
+                f"the batch could not be applied ({type(error).__name__}: {error}). Nothing was changed."
+            ) from error
+        self._keep(max(_TAIL, self._state.events // 4))
 
-    def check_writable(self) -> None:
-        """Raise what the disk raises where the log cannot be written to now."""
+    def _take_back(self, events: int, checksum: bytes) -> None:
+        """Remove the last batch from the log, and fold what remains."""
+        try:
+            self._store.take_back(events, checksum)
+            with self._busy:
+                self._fold_log()
+        except BaseException:
+            self._store.close()
+            raise
+
+    def check_writable(self, *, only_room: bool = False) -> None:
+        """Raise what the disk raises if the log cannot be written to now, or only if there is no room for it."""
+        if check_flag("only_room", only_room):
+            self._store.check_room()
+            return
         with self._writing:
             self._store.check_writable()
 
@@ -226,7 +292,7 @@ class Snapshot(NamedTuple):
 
     events: int
     checksum: bytes
-    arrays: dict[str, npt.NDArray[Any]]
+    arrays: dict[str, Array]
 
 
 def write_snapshot(folder: Path, checksum: bytes, fold: Fold) -> None:
@@ -252,7 +318,7 @@ def read_snapshot(folder: Path | None) -> Snapshot | None:
         return None
 
 
-def _digest(arrays: dict[str, npt.NDArray[Any]]) -> str:
+def _digest(arrays: dict[str, Array]) -> str:
     """Return a digest of arrays: kernels do not check the indices in them."""
     digest = hashlib.blake2b(digest_size=16)
     for name, array in sorted(arrays.items()):

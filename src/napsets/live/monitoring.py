@@ -51,6 +51,8 @@ __all__ = [
     "worst_window",
 ]
 
+#: The names of the alarms.
+ALARMS = ("exchangeability", "coverage")
 #: Labels in a window.
 WIDTH = 200
 #: Experts of the coverage interval: changes of the log odds of a miss, in both directions.
@@ -210,11 +212,23 @@ class Monitor:
     def __init__(self, alpha: float, width: int = WIDTH) -> None:
         self.alpha, self.width = check_alpha(alpha), width
         self.labels = self.misses = 0
-        self.exchangeability, self.coverage = Jumper(restarted=True), MissAlarm(alpha, restarted=True)
         self.recent_coverage = self.recent_size = self.sizes = 0.0
         self._worst, self._size, self._delays = _Worst(width), Window(width), deque[float](maxlen=width)
+        #: After how many labels, and when, each alarm was raised.
+        self._rang: dict[str, tuple[int, str | float | None]] = {}
+        self.reset(*ALARMS)
 
-    def step(self, missed: bool, size: float, p_value: float | None = None, delay: float | None = None) -> None:
+    def step(
+        self,
+        missed: bool,
+        size: float,
+        p_value: float | None = None,
+        delay: float | None = None,
+        *,
+        labels: int | None = None,
+        tested: bool = True,
+        time: str | float | None = None,
+    ) -> None:
         """Take one label.
 
         Parameters
@@ -224,19 +238,43 @@ class Monitor:
         size : float
             The size of the set, or the width of the interval.
         p_value : float, optional
-            Its smoothed p-value, unless the label changed the scores of others.
+            Its smoothed p-value, for the exchangeability alarm.
         delay : float, optional
             How many labels came between the set and its label.
+        labels : int, optional
+            How many labels the set was calibrated on, if several judged sets were calibrated on the same ones
+            (see `miss_alarm`).
+        tested : bool
+            Whether the alarms count the label. They must not count labels that judge sets and then join the reference,
+            because sets that are judged between two held-out labels share the luck of the same held-out labels.
+        time : str or float, optional
+            When it arrived, to date the alarms.
         """
         self.labels, self.misses = self.labels + 1, self.misses + bool(missed)
-        self.coverage.step(float(missed))
         self.recent_coverage = self._worst.step(bool(missed))
         self.sizes += size
         self.recent_size = self._size.step(size)
-        if p_value is not None:
-            self.exchangeability.step(p_value)
+        if tested:
+            self.coverage.step(missed, labels)
+            if p_value is not None:
+                self.exchangeability.step(p_value)
+            for name, alarm in self._alarms():
+                if alarm.alarm is not None:
+                    self._rang.setdefault(name, (self.labels, time))
         if delay is not None:
             self._delays.append(delay)
+
+    def reset(self, *names: str) -> None:
+        """Start alarms again, as if no label had come."""
+        if "exchangeability" in names:
+            self.exchangeability = Jumper(restarted=True)
+        if "coverage" in names:
+            self.coverage = MissAlarm(self.alpha, restarted=True)
+        for name in names:
+            self._rang.pop(name, None)
+
+    def _alarms(self) -> tuple[tuple[str, Jumper | MissAlarm], ...]:
+        return ("exchangeability", self.exchangeability), ("coverage", self.coverage)
 
     @property
     def delay(self) -> float | None:
@@ -258,8 +296,9 @@ class Monitor:
             "label_delay": self.delay,
             "window": self.width,
             "alarms": {
-                name: {"rang": alarm.alarm, "log10_capital": alarm.log_capital / _LOG10, "tests": alarm.steps}
-                for name, alarm in (("exchangeability", self.exchangeability), ("coverage", self.coverage))
+                name: dict(zip(("rang", "time"), self._rang.get(name, (None, None)), strict=True))
+                | {"log10_capital": alarm.log_capital / _LOG10, "tests": alarm.steps}
+                for name, alarm in self._alarms()
             },
         }
 
@@ -269,11 +308,22 @@ class History:
 
     def __init__(self, alpha: float, most: int = 400) -> None:
         self.monitor, self._most, self._stride = Monitor(alpha), most, 1
+        self.resets = 0  #: How many times alarms were started again.
         self._points: list[tuple[float, ...]] = []
 
-    def step(self, missed: bool, size: float, p_value: float | None, delay: float | None) -> None:
+    def step(
+        self,
+        missed: bool,
+        size: float,
+        p_value: float | None,
+        delay: float | None,
+        *,
+        labels: int | None,
+        tested: bool,
+        time: str,
+    ) -> None:
         """Take one label, as `Monitor.step`."""
-        self.monitor.step(missed, size, p_value, delay)
+        self.monitor.step(missed, size, p_value, delay, labels=labels, tested=tested, time=time)
         if self.monitor.labels % self._stride == 0:
             self._points.append(self._point())
             if len(self._points) > self._most:

@@ -11,9 +11,8 @@ from napsets.errors import InvalidInputError
 from napsets.levels import Exact, Nominal
 from napsets.live.steering import Steered
 from napsets.localisers import Everyone, Hops
-from napsets.methods.auto import AutoMethod
+from napsets.methods.auto import Auto
 from napsets.methods.method import Method
-from napsets.methods.predictor import Predictor
 from napsets.methods.table import make_method
 from napsets.scores import ByLabel, Informed, RowScore
 
@@ -22,7 +21,7 @@ from napsets.scores import ByLabel, Informed, RowScore
 class LiveSettings:
     """The settings of a living graph, which never change."""
 
-    method: Method | AutoMethod  #: The method of the sets.
+    method: Method | Auto  #: The method of the sets.
     alpha: float = 0.1  #: The error rate at which sets are judged, and the default of `predict`.
     class_names: tuple[str, ...] | None = None  #: The names of the classes.
     directed: bool = False  #: Whether edges have a direction.
@@ -36,7 +35,7 @@ class LiveSettings:
     @property
     def keeps_apart(self) -> bool:
         """Whether some labels are held out to set the level."""
-        return isinstance(self.method, AutoMethod) or self.method.level.keeps_apart
+        return isinstance(self.method, Auto) or self.method.level.keeps_apart
 
     @property
     def share(self) -> float:
@@ -49,7 +48,7 @@ class LiveSettings:
         method: object,
         alpha: float,
         seed: int,
-        class_names: Any,
+        class_names: object,
         directed: bool,
         steered: object,
         options: Mapping[str, Any],
@@ -62,20 +61,17 @@ class LiveSettings:
             raise InvalidInputError(
                 f"`{next(iter(options))}` must be a setting of the method itself; got {shown(method)} beside it"
             )
-        if isinstance(method, Predictor):
-            method = method.to_method()
         names = check_names("class_names", class_names)
         if not (steered is None or isinstance(steered, Steered)):
-            raise InvalidInputError(f"`steered` must be None or a Steered, as Steered('dtaci'); got {shown(steered)}")
-        return cls(
-            _followed(method), alpha, None if names is None else tuple(names), check_flag("directed", directed), steered
-        )
+            raise InvalidInputError(f"`steered` must be None or a Steered, such as Steered(); got {shown(steered)}")
+        directed = check_flag("directed", directed)
+        return cls(_followed(method, directed), alpha, None if names is None else tuple(names), directed, steered)
 
     def describe(self) -> dict[str, Any]:
         """Return the settings as plain JSON; `from_description` restores them."""
         names = None if self.class_names is None else list(self.class_names)
         return {
-            "method": self.method.describe(), "chooses": isinstance(self.method, AutoMethod), "alpha": self.alpha,
+            "method": self.method.describe(), "chooses": isinstance(self.method, Auto), "alpha": self.alpha,
             "class_names": names, "directed": self.directed,
             "steered": None if self.steered is None else asdict(self.steered),
         }  # fmt: skip
@@ -83,29 +79,31 @@ class LiveSettings:
     @classmethod
     def from_description(cls, description: Mapping[str, Any]) -> LiveSettings:
         """Return what `describe` described."""
-        kind: Any = AutoMethod if description["chooses"] else Method
+        kind: Any = Auto if description["chooses"] else Method
         method, steered = kind.from_description(description["method"]), description["steered"]
         steered = None if steered is None else Steered(**steered)
         alpha, names, directed = (description[name] for name in ("alpha", "class_names", "directed"))
         return cls.check(method, alpha, method.seed, names, directed, steered, {})
 
 
-def _followed(method: object) -> Method | AutoMethod:
+def _followed(method: object, directed: bool) -> Method | Auto:
     """Return a method whose sets can be kept up to date, or raise an error that lists such methods."""
     reason = None
-    if isinstance(method, AutoMethod):
+    if isinstance(method, Auto):
         reason = "groups" if method.by is not None else None if method.score is None else "a score of numbers"
     elif not isinstance(method, Method):
         reason = shown(method)
-    elif not isinstance(method.score, RowScore) and not _is_informed(method.score):
-        reason = f"the score {type(method.score).__name__}"
+    elif not _is_followed(method.score):
+        reason = f"the score {method.score!r}"
     elif not isinstance(method.localiser, Everyone | Hops):
         reason = f"the localiser {type(method.localiser).__name__}"
+    elif directed and isinstance(method.localiser, Hops) and method.localiser.direction != "out":
+        reason = f"direction={method.localiser.direction!r}"
     elif not isinstance(method.level, Nominal | Exact):
         reason = f"the level {type(method.level).__name__}"
     elif method.groups is not None:
         reason = "groups"
-    if reason is not None or not isinstance(method, Method | AutoMethod):
+    if reason is not None or not isinstance(method, Method | Auto):
         raise InvalidInputError(
             f"`method` must be one that can follow a changing graph: split, naps (pooled or not), naps-h, naps-g, "
             f"naps-exact, informed, auto or auto-small, with a score of each node's own probabilities; got {reason}. "
@@ -114,9 +112,9 @@ def _followed(method: object) -> Method | AutoMethod:
     return method
 
 
-def _is_informed(score: Any) -> bool:
-    """Return whether a score is of a node's own row but for the labels around it."""
-    inner = score
-    while isinstance(inner, Informed | ByLabel):
-        inner = inner.base
+def _is_followed(score: object) -> bool:
+    """Return whether a score looks at a node's own row, or corrects it by labels."""
+    inner = score.base if isinstance(score, ByLabel) else score
+    if isinstance(inner, Informed):
+        return isinstance(inner.base, RowScore)
     return isinstance(inner, RowScore)

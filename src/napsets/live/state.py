@@ -23,6 +23,8 @@ from napsets.methods.data import CalibrationData
 from napsets.randomness import node_uniforms, split_seed
 
 Array = npt.NDArray[Any]
+#: An id: 1 and "1" are two nodes.
+NodeId = int | str
 
 
 class GrowingTable:
@@ -37,7 +39,7 @@ class GrowingTable:
     def __getitem__(self, name: str) -> Array:
         return self.buffers[name][: self.size]
 
-    def extend(self, count: int, **values: Any) -> None:
+    def extend(self, count: int, **values: object) -> None:
         """Add rows with these values; in other columns their entries are not set."""
         before = self.size
         capacity, size = next(iter(self.buffers.values())).shape[0], self.size + count
@@ -126,7 +128,7 @@ class Names:
         return items.astype(np.int64) if whole else items
 
 
-def as_objects(items: Sequence[Any]) -> Array:
+def as_objects(items: Sequence[object]) -> Array:
     """Return an array of Python objects, which NumPy would otherwise convert."""
     objects = np.empty(len(items), dtype=object)
     objects[:] = items
@@ -160,46 +162,60 @@ class GrowingAdjacency:
         if source.size > max(1 << 12, self.edges // 8):
             self._rebuild(source, target)
             return
-        if not self.directed:
-            source, target = np.concatenate([source, target]), np.concatenate([target, source])
-        table, changed, done = self._table, np.empty(source.size, dtype=bool), 0
+        source, target = self._in_order(source, target)
+        table, done = self._table, 0
         while True:
-            some, self._used = growing.insert_edges(
-                source[done:], target[done:], *(table[name] for name in table.buffers), self.columns,
-                self._used, changed[done:],
-            )  # fmt: skip
-            done += some
+            handled, added, self._used = growing.insert_edges(
+                source[done:], target[done:], *(table[name] for name in table.buffers), self.columns, self._used
+            )
+            self.edges += int(added)
+            done += int(handled)
             if done == source.size:
                 break
-            self._make_room(2 * int(table["sizes"][source[done]]) + 8)
-        self.edges += int(changed.sum())
+            row = source[done]
+            wanted = np.searchsorted(source, row, "right") - done
+            self._make_room(2 * int(table["sizes"][row]) + int(wanted) + 8)
 
     def remove_edges(self, source: IntArray, target: IntArray) -> None:
         """Remove edges."""
+        self.edges -= int(growing.remove_edges(*self._in_order(source, target), *self.rows))
+
+    def _in_order(self, source: IntArray, target: IntArray) -> tuple[IntArray, IntArray]:
+        """Return edges ascending, each once and without loops; in both directions if they have none."""
         if not self.directed:
             source, target = np.concatenate([source, target]), np.concatenate([target, source])
-        self.edges -= int(growing.remove_edges(source, target, *self.rows))
+        different, size = source != target, self._table.size
+        rows, columns = np.divmod(np.unique(source[different] * size + target[different]), size)
+        return rows, columns
 
-    def remove_node(self, slot: int) -> None:
-        """Remove all edges from and to a slot."""
-        neighbours = self.neighbours(slot).astype(np.int64)
-        self.remove_edges(np.full(neighbours.size, slot), neighbours)
+    def remove_nodes(self, slots: IntArray) -> None:
+        """Remove all edges from and to some slots."""
         if self.directed:
-            rows = np.flatnonzero(self.has(np.arange(self._table.size), np.full(self._table.size, slot)))
-            self.remove_edges(rows, np.full(rows.size, slot))
+            offsets, columns = self.packed()
+            gone = np.zeros(self._table.size, dtype=bool)
+            gone[slots] = True
+            places = np.flatnonzero(gone[columns])
+            ends = np.searchsorted(offsets, places, "right") - 1, columns[places].astype(np.int64)
+            self.remove_edges(*ends)
+        else:
+            self.remove_edges(np.repeat(slots, self._table["sizes"][slots]), self.neighbours(slots))
+        self.edges -= int(self._table["sizes"][slots].sum())
+        self._table["sizes"][slots] = 0
 
     def has(self, source: IntArray, target: IntArray) -> npt.NDArray[np.bool_]:
         """Return which edges are there."""
         present: npt.NDArray[np.bool_] = growing.has_edges(source, target, *self.rows)
         return present
 
-    def neighbours(self, slot: int) -> Array:
-        """Return the neighbours of one slot, ascending."""
-        start = int(self._table["starts"][slot])
-        return self.columns[start : start + int(self._table["sizes"][slot])]
+    def neighbours(self, slots: IntArray) -> IntArray:
+        """Return the neighbours of slots, those of each ascending."""
+        starts, sizes = self._table["starts"][slots], self._table["sizes"][slots]
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        neighbours: IntArray = self.columns[np.repeat(starts, sizes) + within].astype(np.int64)
+        return neighbours
 
     @property
-    def rows(self) -> Any:
+    def rows(self) -> growing.GrowingRows:
         """The neighbours of all slots, as kernels see them."""
         return growing.GrowingRows(self._table["starts"], self._table["sizes"], self.columns)
 
@@ -227,9 +243,7 @@ class GrowingAdjacency:
     def _make_room(self, needed: int) -> None:
         """Make room at the end; pack the rows first if much room is unused."""
         if self._used > 2 * (self.edges + 64):
-            edges = self.edges  # which the caller counts
             self.hold(*self.packed())
-            self.edges = edges
         grown = np.empty(self._used + max(needed, self._used // 4 + 1024), dtype=self.columns.dtype)
         grown[: self._used] = self.columns[: self._used]
         self.columns = grown
@@ -290,7 +304,7 @@ class State:
         if not self.nodes.size:
             self.nodes.buffers["outputs"] = np.empty((0, probabilities.shape[1]), dtype=probabilities.dtype)
         self.names.add(ids)
-        new: dict[str, Any] = {"labels": -1, "numbers": -1, "is_reference": False, "arrivals": self.arrived_labels}
+        new: dict[str, object] = {"labels": -1, "numbers": -1, "is_reference": False, "arrivals": self.arrived_labels}
         self.nodes.extend(ids.size, **new, u=node_uniforms(ids, self.seed), outputs=probabilities)
         self.adjacency.add_nodes(ids.size)
         self.present += ids.size
@@ -309,11 +323,13 @@ class State:
         self.nodes["labels"][slot] = self.nodes["numbers"][slot] = -1
         self.nodes["is_reference"][slot] = False
 
-    def remove_node(self, slot: int) -> None:
-        """Remove a node whose label and edges were removed before."""
-        self.names.remove(slot)
-        self.nodes["labels"][slot] = -2
-        self.present -= 1
+    def remove_nodes(self, slots: IntArray) -> None:
+        """Remove nodes whose labels were removed before, with their edges."""
+        self.adjacency.remove_nodes(slots)
+        for slot in slots.tolist():
+            self.names.remove(slot)
+        self.nodes["labels"][slots] = -2
+        self.present -= slots.size
 
     # -- the present state ---------------------------------------------------------------------------------------------
 

@@ -8,10 +8,12 @@ levels its set would have missed it: at all α ≥ p. Then (Gibbs and Candès, 2
 with α_s the level that this set was made with: after a miss the next sets are larger, after a cover a little smaller.
 At α_t ≤ 0 sets are full, at α_t ≥ 1 they are empty. Whatever the world does, the share of misses among n labels differs
 from α by at most (1 + γ(d + 1))/(γn) if at most d labels come between a set and its own: the average is right in the
-long run. Nothing is promised for a single set, for a group of nodes, or within the delay.
+long run. Nothing is promised for a single set, for a group of nodes, or within the delay. This is "aci", the default.
 
 DtACI (Gibbs and Candès, 2024) runs eight such experts with rates γ from .001 to .128 and takes their mean level,
-weighed by the pinball loss of their levels over about the last hundred labels.
+weighed by the pinball loss of their levels over about the last hundred labels. It reacts faster. Each expert would have
+the right share of misses, but the mean of them, which is used, need not: an adversary can make it miss more than twice
+as often, and p-values that stay near 0 make all its sets full. So "dtaci" promises nothing.
 
 Late labels make a fast level oscillate: it moves on while the answers to its last moves are still under way. So no
 rate is larger than 1/(2·delay), where the delay is measured in labels, from the stream itself.
@@ -20,9 +22,9 @@ rate is larger than 1/(2·delay), where the delay is measured in labels, from th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -42,36 +44,48 @@ _DAMPING = 0.5
 
 
 class Mark(NamedTuple):
-    """What a set was made with, to be kept until its label comes."""
+    """The levels at which a set was made, kept until its label comes."""
 
     level: float  #: The level of the set.
     experts: tuple[float, ...]  #: The level of each expert.
     number: int  #: How many sets were made before.
 
 
+class SteeringParts(TypedDict):
+    """A `Steering` as plain JSON."""
+
+    level: float
+    delay: float
+    experts: Sequence[float]
+    weights: Sequence[float]
+    counts: list[int]
+    delays: list[float]
+
+
 @dataclass(frozen=True)
 class Steered:
-    """A level that follows drift, so that the long-run average of coverage is right in any world.
+    """A level that follows drift.
 
     Parameters
     ----------
-    kind : {"dtaci", "aci"}
-        Experts with several rates, or one rate.
+    kind : {"aci", "dtaci"}
+        One rate, with which the long-run average of coverage is right for any sequence; or the mean of eight experts
+        with different rates, which follows drift faster, and for which no theorem holds.
     rate : float, optional
-        The rate of "aci", .01 by default: large ones follow faster, and swing more.
+        The rate of "aci", .01 by default: larger rates follow faster, and swing more.
 
     Examples
     --------
-    >>> Steered("aci", rate=0.1).levels([0.5, 0.02, 0.5], alpha=0.1).round(2)
+    >>> Steered(rate=0.1).levels([0.5, 0.02, 0.5], alpha=0.1).round(2)
     array([0.1 , 0.11, 0.02])
     """
 
-    kind: Literal["dtaci", "aci"] = "dtaci"
+    kind: Literal["aci", "dtaci"] = "aci"
     rate: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kind, str) or self.kind not in ("dtaci", "aci"):
-            raise InvalidInputError(f"`kind` must be 'dtaci' or 'aci'; got {shown(self.kind)}")
+        if not isinstance(self.kind, str) or self.kind not in ("aci", "dtaci"):
+            raise InvalidInputError(f"`kind` must be 'aci' or 'dtaci'; got {shown(self.kind)}")
         if self.rate is None:
             return
         if self.kind == "dtaci":
@@ -86,11 +100,11 @@ class Steered:
         return RATES if self.kind == "dtaci" else (0.01 if self.rate is None else self.rate,)
 
     def start(self, alpha: float) -> Steering:
-        """Return the state before the first set: the level alpha, which is also the aim."""
+        """Return the state before the first set, whose level is alpha."""
         return Steering(self.rates, check_alpha(alpha))
 
     def levels(self, p_values: ArrayLike, alpha: float = 0.1, delay: ArrayLike = 0) -> FloatArray:
-        """Return the level that each set of a stream is made with.
+        """Return the level at which each set of a stream is made.
 
         Parameters
         ----------
@@ -114,7 +128,7 @@ class Steered:
 
 
 def _arrivals(delay: ArrayLike, size: int) -> list[list[int]]:
-    """Return whose labels come after each set is made."""
+    """Return, for each set, the sets whose labels come after it is made."""
     delays = check_integers("delay", np.atleast_1d(as_array("delay", delay)))
     if delays.size not in (1, size):
         raise InvalidInputError(f"`delay` must be one number, or one per set, {size}; got {delays.size}")
@@ -149,16 +163,16 @@ class Steering:
         square = (alpha**2 * (1.0 - alpha) ** 3 + (1.0 - alpha) ** 2 * alpha**3) / 3.0
         self._speed = math.sqrt((math.log(2 * len(rates) * WINDOW) + 1.0) / (WINDOW * square))
 
-    def parts(self) -> dict[str, Any]:
-        """Return the state as plain JSON, from which `from_parts` makes it again."""
+    def parts(self) -> SteeringParts:
+        """Return the state as plain JSON, for `from_parts`."""
         return {
             "level": self.level, "delay": self.delay, "experts": self._experts, "weights": self._weights,
             "counts": [self._sets, self._labels, self._judged], "delays": list(self._delays.values),
         }  # fmt: skip
 
     @classmethod
-    def from_parts(cls, rates: Sequence[float], alpha: float, parts: Mapping[str, Any]) -> Steering:
-        """Return what `parts` described."""
+    def from_parts(cls, rates: Sequence[float], alpha: float, parts: SteeringParts) -> Steering:
+        """Restore a state from what `parts` returned."""
         steering = cls(rates, alpha)
         steering.level, steering.delay = parts["level"], parts["delay"]
         steering._experts, steering._weights = tuple(parts["experts"]), tuple(parts["weights"])
@@ -167,12 +181,12 @@ class Steering:
         return steering
 
     def mark(self) -> Mark:
-        """Note that a set is made now, and return what it is made with."""
+        """Count a set that is made now, and return its levels."""
         self._sets += 1
         return Mark(self.level, self._experts, self._sets - 1)
 
     def update(self, p_value: float, mark: Mark) -> None:
-        """Take the label of a set: its p-value, and what the set was made with."""
+        """Take the label of a set: its p-value, and the mark of the set."""
         self._measure(mark)
         most = _DAMPING / self.delay if self.delay > 0.0 else math.inf
         losses = [_pinball(p_value - level, self._alpha) for level in mark.experts]

@@ -7,28 +7,37 @@ reordered or changed is refused, and what stands before the damage can be copied
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import shutil
 import sqlite3
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from napsets.checks.values import check_path, shown
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.paths import draft_mark
 from napsets.live.events import KINDS, Change, pack, unpack
+from napsets.live.state import Array
+
+if sys.platform != "win32":
+    import fcntl
 
 #: Of the log's layout and of what its events mean.
 VERSION = 1
 FORMAT = "napsets live graph"
-LOG, LOCK = "log.sqlite", "lock.sqlite"
+LOG, LOCK = "log.sqlite", "lock"
 #: Bytes of one row at the most, before the arrays of a batch are spread over several.
 _ROW_BYTES = 1 << 24
+
+#: Bytes that a disk must have left for a store to count as writable.
+_ROOM = 1 << 19
 
 #: What reading a damaged database raises: SQLite's own errors, messages that are no text, and values of another kind.
 _UNREADABLE = (sqlite3.DatabaseError, ValueError, TypeError)
@@ -74,7 +83,11 @@ class Store:
     """The log of one living graph, open for one writer; without a path it is a temporary file of its own."""
 
     def __init__(
-        self, connection: sqlite3.Connection, path: Path | None, lock: sqlite3.Connection | None, settings: str
+        self,
+        connection: sqlite3.Connection,
+        path: Path | None,
+        lock: sqlite3.Connection | BinaryIO | None,
+        settings: str,
     ) -> None:
         self.path, self.settings = path, json.loads(settings)
         self.is_open, self.read_only = True, path is not None and lock is None
@@ -102,20 +115,21 @@ class Store:
         return store
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> Store:
-        """Open the log of a folder: for the one writer there may be, or to be read."""
+    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False, damaged: bool = False) -> Store:
+        """Open the log of a folder: for the one writer there may be, or to be read, a damaged one as far as it goes."""
         folder = _folder(path)
         with ExitStack() as closed_on_error:
             lock = None if read_only else closed_on_error.enter_context(closing(_take_lock(folder)))
             connection = closed_on_error.enter_context(closing(_connect(folder / LOG, read_only=read_only)))
             try:
                 store = cls(connection, folder, lock, _read_settings(connection, folder))
-                with store.one_moment():
-                    next(store.rows(), None)  # the settings must be those that the first row follows from
+                if not damaged:
+                    with store.one_moment():
+                        next(store.rows(), None)  # the settings must be those that the first row follows from
             except _UNREADABLE as error:
                 if isinstance(error, InvalidInputError):
                     raise
-                raise _damaged(folder, 0, f"its head cannot be read ({error})") from error
+                raise damaged_log(folder, 0, f"its head cannot be read ({error})") from error
             closed_on_error.pop_all()
         return store
 
@@ -159,10 +173,21 @@ class Store:
                 checksum = row.chained(checksum)
                 self._connection.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)", row._replace(checksum=checksum))
                 first += len(part)
-            head = json.dumps([first - 1, checksum.hex()])
-            self._connection.execute("UPDATE meta SET value = ? WHERE name = 'head'", (head,))
+            self._write_head(first - 1, checksum)
         self.events, self.checksum = first - 1, checksum
         return start
+
+    def _write_head(self, events: int, checksum: bytes) -> None:
+        head = json.dumps([events, checksum.hex()])
+        self._connection.execute("UPDATE meta SET value = ? WHERE name = 'head'", (head,))
+
+    def take_back(self, events: int, checksum: bytes) -> None:
+        """Remove the batch after some event, which was not acknowledged because it could not be applied."""
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute("DELETE FROM log WHERE first > ?", (events,))
+            self._write_head(events, checksum)
+        self.events, self.checksum = events, checksum
 
     @contextmanager
     def one_moment(self) -> Iterator[None]:
@@ -192,18 +217,18 @@ class Store:
             for values in self._connection.execute("SELECT * FROM log ORDER BY first"):
                 row = Row(*values)
                 if row.first != last + 1 or not isinstance(row.events, int) or row.events < 1 or row.kind not in KINDS:
-                    raise _damaged(name, last, f"event {last + 1} is missing or out of order")
+                    raise damaged_log(name, last, f"event {last + 1} is missing or out of order")
                 if not isinstance(row.payload, bytes):
-                    raise _damaged(name, last, f"event {row.first} holds no bytes")
+                    raise damaged_log(name, last, f"event {row.first} holds no bytes")
                 checksum = row.chained(checksum)
                 if checksum != row.checksum:
-                    raise _damaged(name, last, f"event {row.first} does not have the checksum that it should have")
+                    raise damaged_log(name, last, f"event {row.first} does not have the checksum that it should have")
                 last += row.events
                 yield row
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            raise _damaged(name, last, f"the file cannot be read on ({error})") from error
+            raise damaged_log(name, last, f"the file cannot be read on ({error})") from error
         if (last, checksum) != (self.events, self.checksum):
-            raise _damaged(name, last, f"it ends at event {last}, and its head names {self.events}")
+            raise damaged_log(name, last, f"it ends at event {last}, and its head names {self.events}")
 
     def checksum_at(self, event: int) -> object:
         """Return the checksum of the row that ends with an event; None where there is none."""
@@ -219,67 +244,57 @@ class Store:
             how = "was opened read_only" if self.is_open else "was closed"
             raise InvalidInputError(f"`path` must be open for writing to be changed; {self.path} {how}")
 
+    def check_room(self) -> None:
+        """Raise if the disk is almost full, or can only be read: a look that takes no time and writes nothing."""
+        if self.path is not None and not self.read_only:
+            free = shutil.disk_usage(self.path).free
+            if free < _ROOM:
+                raise OSError(errno.ENOSPC, f"the disk has {free:,} bytes left", os.fspath(self.path))
+            if not os.access(self.path, os.W_OK):
+                raise OSError(errno.EROFS, "the disk can only be read", os.fspath(self.path))
+
     def check_writable(self) -> None:
         """Write to the disk what stands there already; what fails, fails as a batch would."""
         self._check_open()
+        self.check_room()
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute("UPDATE meta SET value = value WHERE name = 'head'")
 
     def batch(self, key: str) -> list[tuple[str, bytes]]:
-        """Return kinds and payloads of the batch with a key; none where there is no such batch."""
+        """Return the batch with a key, as `packed` returns it; nothing where there is no such batch."""
         query = "SELECT kind, payload FROM log WHERE batch_key = ? ORDER BY first"
-        return [(kind, payload) for kind, payload in self._connection.execute(query, (key,))]
+        return [(kind, _timeless(unpack(payload))) for kind, payload in self._connection.execute(query, (key,))]
 
     def _start(self) -> bytes:
         return hashlib.blake2b(json.dumps(self.settings, sort_keys=True).encode(), digest_size=16).digest()
 
 
 def packed(changes: Sequence[Change]) -> list[tuple[str, bytes]]:
-    """Return kinds and payloads as the log would hold them, to compare a batch with one that has the same key."""
-    return [(part.kind, pack(part.columns)) for change in changes for part in _in_rows(change)]
+    """Return kinds and payloads without times, to compare a batch with one that has the same key."""
+    return [(part.kind, _timeless(part.columns)) for change in changes for part in _in_rows(change)]
 
 
-def recover(path: str | os.PathLike[str], into: str | os.PathLike[str]) -> int:
-    """Copy the events before a log's damage to a new folder, and return how many there are.
-
-    Parameters
-    ----------
-    path : str or path
-        The folder whose log is refused; it stays as it is.
-    into : str or path
-        A new folder.
-    """
-    folder, target = _folder(path), Path(check_path("into", into))
-    if target.exists():
-        raise InvalidInputError(f"`into` must be a new folder; {os.fspath(target)} is there already")
-    with closing(_connect(folder / LOG, read_only=True)) as connection:
-        try:
-            damaged = Store(connection, folder, None, _read_settings(connection, folder))
-        except _UNREADABLE as error:
-            if isinstance(error, InvalidInputError):
-                raise
-            raise FileFormatError(f"`path` must hold settings that can be read; {folder} does not ({error})") from error
-        saved = Store.create(damaged.settings)
-        with suppress(FileFormatError):  # the damage itself, or that nothing says where the log should end
-            for row in damaged.rows():
-                saved.append([row.change()], row.key)
-    with closing(saved):
-        if not saved.events:
-            raise FileFormatError(f"`path` must hold an event that can be read; {folder} holds none")
-        saved.copy_to(target)
-        return int(saved.events)
+def _timeless(columns: Mapping[str, Array]) -> bytes:
+    return pack({name: column for name, column in columns.items() if name != "times"})
 
 
 def _in_rows(change: Change) -> Iterator[Change]:
     """Yield the events of one kind in parts that a row can hold."""
-    size = sum(int(column.nbytes) for column in change.columns.values())
+    size = sum(_num_bytes(column) for column in change.columns.values())
     step = max(1, len(change) * _ROW_BYTES // max(size, 1))
     if step >= len(change):
         yield change
     else:
         for start in range(0, len(change), step):
             yield change[start : start + step]
+
+
+def _num_bytes(column: Array) -> int:
+    """Return about how many bytes a column has in the log."""
+    if column.dtype != object:
+        return int(column.nbytes)
+    return sum(4 + len(item) if isinstance(item, str) else 20 for item in column.tolist())
 
 
 def _folder(path: str | os.PathLike[str]) -> Path:
@@ -316,17 +331,29 @@ def _can_write(folder: Path) -> bool:
         return False
 
 
-def _take_lock(folder: Path) -> sqlite3.Connection:
-    """Hold a lock that ends with the process, in a database of its own: readers of the log are not in its way."""
+def _take_lock(folder: Path) -> sqlite3.Connection | BinaryIO:
+    """Hold a lock that ends with the process, on a file of its own: readers of the log are not in its way.
+
+    Where there is `flock`, the lock belongs to the open file. Those of SQLite belong to the process, which loses them
+    when it closes any other handle of the file, for instance to copy the folder.
+    """
     if not _can_write(folder):
         raise InvalidInputError(
             f"`path` must be a folder that can be written to; {folder} cannot. Free or mend its disk, or pass "
             f"read_only=True."
         )
-    lock = sqlite3.connect(folder / LOCK, timeout=0.0, isolation_level=None, check_same_thread=False)
+    if sys.platform == "win32":
+        lock: sqlite3.Connection | BinaryIO = sqlite3.connect(
+            folder / LOCK, timeout=0.0, isolation_level=None, check_same_thread=False
+        )
+    else:
+        lock = (folder / LOCK).open("ab")
     try:
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.Error as error:
+        if isinstance(lock, sqlite3.Connection):
+            lock.execute("BEGIN EXCLUSIVE")
+        elif sys.platform != "win32":
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (sqlite3.Error, OSError) as error:
         lock.close()
         raise InvalidInputError(
             f"`path` must not be open for writing elsewhere; {folder} is ({error}). Close it there, or pass "
@@ -358,7 +385,7 @@ def _read_settings(connection: sqlite3.Connection, folder: Path) -> str:
     return str(meta.get("settings", ""))
 
 
-def _damaged(folder: Path | None, whole: int, what: str) -> FileFormatError:
+def damaged_log(folder: Path | None, whole: int, what: str) -> FileFormatError:
     """Return the error for a log that is refused: what is wrong, and what can be saved."""
     return FileFormatError(
         f"`path` must hold a whole log; in {folder}, {what}. Nothing was changed. Events 1 to {whole} are whole: "

@@ -5,29 +5,25 @@ from __future__ import annotations
 from napsets.localisers.base import LOCALISERS, Cut, Everyone, Local, Localiser, LocalThresholds, Reference
 from napsets.localisers.hops import AroundLocal, Hops, HopsLocal, share_search
 from napsets.localisers.path_lengths import PathLengths, PathLengthsLocal, near_radii
-from napsets.localisers.weighed import Balls, NodeWeights, PageRank, WeighedLocal
-from napsets.localisers.weights import CovariateShift, InverseDegree, LabelShift, Weights
+from napsets.localisers.shifts import CovariateShift, LabelShift
+from napsets.localisers.weights import NodeWeights, Weights
 
 __all__ = [
     "LOCALISERS",
     "AroundLocal",
-    "Balls",
     "CovariateShift",
     "Cut",
     "Everyone",
     "Hops",
     "HopsLocal",
-    "InverseDegree",
     "LabelShift",
     "Local",
     "LocalThresholds",
     "Localiser",
     "NodeWeights",
-    "PageRank",
     "PathLengths",
     "PathLengthsLocal",
     "Reference",
-    "WeighedLocal",
     "Weights",
     "near_radii",
     "share_search",

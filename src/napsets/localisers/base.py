@@ -23,13 +23,10 @@ from napsets.checks.values import Registry
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, Graph
 from napsets.kernels import layout
-from napsets.kernels.layout import FEW_HOPS, Layout
+from napsets.kernels.layout import Layout
 from napsets.predictions import NodeThresholds
 from napsets.quantile import ROUNDING
 from napsets.randomness import node_uniforms
-
-_SOURCES_AT_ONCE = 256  # between two looks at whether Ctrl-C was pressed
-_MOST_BYTES = 1 << 33  # that counts and bits by hop may take in a deep search
 
 #: Localisers by the name that files call them by.
 LOCALISERS: Registry[Any] = Registry("LOCALISERS")
@@ -182,44 +179,6 @@ def graph_of(reference: Reference) -> Graph:
     return reference.graph
 
 
-def useful_hops(graph: Graph, nodes: IntArray, hops: int) -> int:
-    """Return `hops`, or fewer where no node is further than that from any of `nodes`.
-
-    Few hops are returned as they are, without a look at the graph. In an undirected graph, no two nodes of a component
-    are further apart than twice the depth of a search from any of its nodes, which takes one pass over the edges to
-    find. In a directed one `nodes` are searched from, until one of them reaches as far as `hops`.
-    """
-    if hops <= FEW_HOPS:
-        return hops
-    from napsets.kernels.walk import component_reach, deepest_search
-
-    if not graph.directed:
-        return min(hops, int(component_reach(graph.indptr, graph.indices)))
-    sources = np.unique(nodes)
-    stamps = np.full(graph.num_nodes, -1, dtype=np.int64)
-    queue = np.empty(graph.num_nodes, dtype=graph.indices.dtype)
-    deepest = 0
-    for start in range(0, sources.size, _SOURCES_AT_ONCE):
-        part = sources[start : start + _SOURCES_AT_ONCE]
-        deepest = max(deepest, int(deepest_search(part, graph.indptr, graph.indices, hops, stamps, queue)))
-        if deepest == hops:
-            break
-    return min(hops, deepest)
-
-
-def check_room(nodes: int, hops: int) -> None:
-    """Refuse a search so deep that a count for each node and hop cannot be held, nor put in order."""
-    if hops <= FEW_HOPS:
-        return
-    needed = 16 * hops * nodes
-    if needed > _MOST_BYTES:
-        raise InvalidInputError(
-            f"`hops` must be fewer: this graph is up to {hops:,} hops deep, and the counts of {nodes:,} nodes by hop "
-            f"would take {needed / 2**30:,.0f} GiB; the most is {_MOST_BYTES >> 30}. Predict fewer nodes at a time, or "
-            f"take fewer hops."
-        )
-
-
 class Local(Protocol):
     """A localiser that knows its reference nodes."""
 
@@ -274,7 +233,7 @@ class EveryoneLocal:
         """Return the thresholds of the nodes at each cut: order statistics of the other reference scores."""
         scores, numbers = self.reference.by_score
         values, support = np.empty((len(cuts), nodes.size)), np.empty(nodes.size, dtype=np.int64)
-        for rows in _pieces(nodes.size, progress):
+        for rows in pieces(nodes.size, progress):
             own = numbers[nodes[rows]].astype(np.int64)
             support[rows] = scores.size - (own < scores.size)
             for row, cut in zip(values, cuts, strict=True):
@@ -287,14 +246,14 @@ class EveryoneLocal:
         """Return the share of the other reference scores that are strictly below each node's score."""
         known, numbers = self.reference.by_score
         ranks = np.empty(nodes.size)
-        for rows in _pieces(nodes.size, progress):
+        for rows in pieces(nodes.size, progress):
             own = numbers[nodes[rows]].astype(np.int64)
             below = np.searchsorted(known, scores[rows], side="left")
             ranks[rows] = (below - (own < below)) / (1.0 + (known.size - (own < known.size)))
         return ranks
 
 
-def _pieces(count: int, progress: Any) -> Iterator[slice]:
+def pieces(count: int, progress: Any) -> Iterator[slice]:
     """Yield some nodes at a time, and report how many are done."""
     for first in range(0, count, _PIECE):
         last = min(first + _PIECE, count)

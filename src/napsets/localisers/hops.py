@@ -20,7 +20,7 @@ from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array
 from napsets.checks.values import check_hops, check_number, check_threads, choose, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, check_direction
-from napsets.kernels.layout import FEW_HOPS, Layout, Reach
+from napsets.kernels.layout import Layout, Reach
 from napsets.kernels.search import count_below, find_thresholds
 from napsets.localisers.base import (
     LOCALISERS,
@@ -28,15 +28,11 @@ from napsets.localisers.base import (
     Cut,
     LocalThresholds,
     Reference,
-    check_room,
     graph_of,
-    useful_hops,
 )
-from napsets.quantile import LARGEST_WEIGHT, ROUNDING
+from napsets.quantile import LARGEST_WEIGHT, ROUNDING, hop_mass, pooled_mass
 
 Decay = str | Callable[[int], float] | ArrayLike
-
-_MOST_WEIGHTS = 10**7
 
 #: The paper's three decays: NAPS, NAPS-H and NAPS-G (Section 4; the geometric one as in the text).
 DECAYS: dict[str, Callable[[int], float]] = {
@@ -46,7 +42,7 @@ DECAYS: dict[str, Callable[[int], float]] = {
 }
 
 
-def hop_weights(decay: Decay, hops: int, *, depth: int | None = None, name: str = "decay") -> FloatArray:
+def hop_weights(decay: Decay, hops: int, *, name: str = "decay") -> FloatArray:
     """Weights w(1), …, w(hops) of a decay.
 
     Parameters
@@ -55,15 +51,13 @@ def hop_weights(decay: Decay, hops: int, *, depth: int | None = None, name: str 
         A name from `DECAYS`, a function of the hop k ≥ 1, or weights indexed by k−1, as many as `hops`.
     hops : int
         The neighbourhood's depth, the paper's K.
-    depth : int, optional
-        How many of the weights to return, if the graph has no nodes further away; by default all.
     name : str
         What errors call the decay.
 
     Returns
     -------
     numpy.ndarray
-        float64 of shape ``(hops,)``, or shorter where `depth` is; every weight is finite and not negative.
+        float64 of shape ``(hops,)``; every weight is finite and not negative.
 
     Examples
     --------
@@ -71,21 +65,9 @@ def hop_weights(decay: Decay, hops: int, *, depth: int | None = None, name: str 
     [1.0, 0.5, 0.3333333333333333]
     """
     hops = check_hops("hops", hops)
-    return _weights(decay, hops, hops if depth is None else min(hops, check_hops("depth", depth)), name)
-
-
-def check_decay(decay: Decay, hops: int) -> None:
-    """Refuse a decay that is invalid for this many hops, checking only the first few."""
-    _weights(decay, hops, min(hops, FEW_HOPS))
-
-
-def _weights(decay: Decay, hops: int, depth: int, name: str = "decay") -> FloatArray:
-    """Return the first weights of a decay for a number of hops that was checked."""
-    if depth > _MOST_WEIGHTS:
-        raise InvalidInputError(f"`hops` must be at most {_MOST_WEIGHTS:,} for all weights to be held; got {hops:,}")
     if isinstance(decay, str):
         decay = choose(name, decay, DECAYS)
-    weights = _evaluate(name, decay, depth) if callable(decay) else _take(name, decay, hops)[:depth]
+    weights = _evaluate(name, decay, hops) if callable(decay) else _take(name, decay, hops)
     bad = ~(weights <= LARGEST_WEIGHT) | (weights < 0)  # NaN is bad too
     if bad.any():
         k = int(bad.argmax())
@@ -128,7 +110,7 @@ class Hops:
     Attributes
     ----------
     hops : int
-        Depth of the neighbourhood, the paper's K.
+        Depth of the neighbourhood, the paper's K; at most 64.
     decay : str, callable or tuple
         w(k): "uniform", "hyperbolic", "geometric", a function of k, or a weight for each hop.
     pool : float
@@ -147,7 +129,7 @@ class Hops:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hops", check_hops("hops", self.hops))
-        check_decay(self.decay, self.hops)
+        hop_weights(self.decay, self.hops)
         if not (isinstance(self.decay, str) or callable(self.decay)):
             object.__setattr__(self, "decay", tuple(as_array("decay", self.decay).tolist()))
         for name in ("pool", "alike"):
@@ -233,20 +215,19 @@ def share_search(
 class HopsLocal(AroundLocal):
     """Hops around known reference nodes."""
 
-    def weighting(self, nodes: IntArray) -> Weighting:
-        """Return the weights of the hops at which `nodes` may have neighbours, and of the pools."""
+    @property
+    def weighting(self) -> Weighting:
+        """The weights of the hops and of the pools."""
         setting = self.localiser
-        depth = useful_hops(graph_of(self.reference), nodes, setting.hops)
-        return Weighting(_weights(setting.decay, setting.hops, depth), setting.pool, setting.alike)
+        return Weighting(hop_weights(setting.decay, setting.hops), setting.pool, setting.alike)
 
     @staticmethod
     def search(  # noqa: D102
         locals_: Sequence[HopsLocal], nodes: IntArray, reach: Reach, pooled: Any, **options: Any
     ) -> tuple[FloatArray, list[tuple[IntArray, FloatArray]]]:
-        weightings = [local.weighting(nodes) for local in locals_]
+        weightings = [local.weighting for local in locals_]
         depth = max(weighting.hops.size for weighting in weightings)
         rows = np.stack([np.pad(weighting.hops, (0, depth - weighting.hops.size)) for weighting in weightings])
-        check_room(nodes.size, depth)
         values, counts = find_thresholds(locals_[0].reference.index, nodes, rows, reach, **options)
         sizes = Sizes(counts, *pooled)
         return values, [(sizes.support(weighting), sizes.effective_size(weighting)) for weighting in weightings]
@@ -254,7 +235,7 @@ class HopsLocal(AroundLocal):
     def masses(  # noqa: D102
         self, nodes: IntArray, position: IntArray, **options: Any
     ) -> tuple[IntArray, IntArray, Weighting]:
-        weighting, index = self.weighting(nodes), self.reference.index
+        weighting, index = self.weighting, self.reference.index
         positions = np.stack([position, np.full(nodes.size, index.size)], axis=1)
         counts = count_below(index, nodes, positions, weighting.hops.size, **options).astype(np.int64)
         return counts[:, :, 0], counts[:, :, 1], weighting
@@ -348,19 +329,14 @@ class Counts:
 
     def masses(self, weighting: Weighting) -> tuple[FloatArray, FloatArray]:
         """Return the mass below each value, and the total mass."""
-        below, total = np.zeros((2, self.others.size))
-        for k, weight in enumerate(weighting.hops):
-            below += weight * self.below[:, k]
-            total += weight * self.near[:, k]
-        for pool, part, whole in (
-            (weighting.pool, self.all_below, self.others),
-            (weighting.alike, self.same_below, self.same),
-        ):
-            if pool and part is not None and whole is not None:
-                weight = _share_of_each(pool, whole)
-                below += weight * part
-                total += weight * whole
-        return below, total
+        below, total = (
+            pooled_mass(hop_mass(weighting.hops, counts.T, self.others.size), weighting.pool, others, self.others)
+            for counts, others in ((self.below, self.all_below), (self.near, self.others))
+        )
+        if self.same is None or self.same_below is None:
+            return below, total
+        alike = weighting.alike
+        return pooled_mass(below, alike, self.same_below, self.same), pooled_mass(total, alike, self.same, self.same)
 
 
 def pooled_counts(

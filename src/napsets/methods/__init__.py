@@ -2,48 +2,37 @@
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-
-from napsets.methods.auto import AutoMethod
-from napsets.methods.calibrated import Calibrated, find_thresholds, predict_in_parts
+from napsets.methods.auto import Auto
+from napsets.methods.calibratable import Calibratable
+from napsets.methods.calibrated import Calibrated
 from napsets.methods.choice import Candidate, Choice
 from napsets.methods.data import CalibrationData, Scored
-from napsets.methods.method import NAPS, Method, Settings
-from napsets.methods.predictors import Auto, RandomisedNAPS, SplitConformal, load
-from napsets.methods.saving import save
-from napsets.methods.table import METHODS, PAPER, make_method, methods, title
+from napsets.methods.method import Method
+from napsets.methods.named import NAPS, SplitConformal
+from napsets.methods.saving import load, save
+from napsets.methods.table import ALIASES, METHODS, PAPER, AnyMethod, list_methods, make_method, title
+from napsets.methods.thresholds import find_thresholds, predict_in_parts
 
 __all__ = [
+    "ALIASES",
     "METHODS",
     "NAPS",
     "PAPER",
+    "AnyMethod",
     "Auto",
-    "AutoMethod",
+    "Calibratable",
     "Calibrated",
     "CalibrationData",
     "Candidate",
     "Choice",
     "Method",
-    "RandomisedNAPS",
     "Scored",
-    "Settings",
     "SplitConformal",
     "find_thresholds",
+    "list_methods",
     "load",
     "make_method",
-    "methods",
     "predict_in_parts",
     "save",
     "title",
 ]
-
-
-class _Methods(ModuleType):
-    """A room that answers ``napsets.methods()`` with the names of all methods and what each is for."""
-
-    def __call__(self) -> dict[str, str]:
-        return methods()
-
-
-sys.modules[__name__].__class__ = _Methods

@@ -11,7 +11,8 @@ level, so that the guarantee holds whatever was chosen. The choice has two steps
    simpler one, *everyone*, is kept unless the gain is more than three paired standard errors: the best of a dozen
    candidates is better by one or two even if there is nothing to gain. Where edges have lengths, path lengths are tried
    too, with radii that hold some tens or hundreds of labels. If sets should be small, whatever their evenness,
-   one threshold for all is best, and this step is skipped; also with few reference nodes.
+   one threshold for all is best, and this step is skipped; also with few reference nodes. Where labels are evidence,
+   the gain must also be at least 2 %.
 
 With few labels every split costs more than it gains: split conformal prediction on all of them is used.
 """
@@ -21,15 +22,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.text import percent
 from napsets.checks.values import check_alpha, check_count, check_flag, check_seed, choose
 from napsets.errors import InvalidInputError
 from napsets.groups import describe_groups, make_groups, rebuild_groups
-from napsets.levels import Exact, Full, Nominal, fewest_ranks, rank_place
+from napsets.levels import Exact, Nominal, fewest_ranks, rank_place
 from napsets.localisers import (
     Cut,
     Everyone,
@@ -40,14 +42,14 @@ from napsets.localisers import (
     near_radii,
     share_search,
 )
+from napsets.methods.calibratable import Calibratable
 from napsets.methods.calibrated import Calibrated
-from napsets.methods.choice import Candidate, Choice, Prefer, explain_choice
+from napsets.methods.choice import Candidate, Choice, Prefer, explain_choice, pieces_of_evidence
 from napsets.methods.data import CalibrationData, Scored
 from napsets.methods.method import Method, check_groups_suit
-from napsets.methods.predictor import Calibrates
-from napsets.scores import APS, SCORES, THR, ByLabel, Informed, Labelled, Sharpened, learns, make_score
+from napsets.scores import APS, SCORES, THR, ByLabel, Informed, Sharpened, learns, make_score
 from napsets.scores.by_label import BoundByLabel
-from napsets.scores.evidence import Evidence, evenly
+from napsets.scores.evidence import evenly
 from napsets.scores.informed import evidence_of
 from napsets.scores.residuals import IntervalScore
 
@@ -66,13 +68,13 @@ SHARPNESS = 2.5
 _MIXES = (0.5, 0.25)
 #: Reference nodes per class without which scores are not ranked by class: the few of a rare class rank high by chance.
 _FEWEST_PER_CLASS = 15
-#: With more reference nodes, or more edges times classes, wide evidence is not tried: near and far ones are many, or
-#: walks take long.
-_MOST_WIDE, _MOST_WALKED = 2500, 10**8
+#: Evidence with fewer labels than this of some classes is left out, where these make up a larger share than this of the
+#: model's predictions: sets would be far larger than without it.
+_FEWEST_SEEN, _MOST_UNSEEN = 3, 0.1
 #: Paired standard errors by which a less simple candidate must win.
 ERRORS = 3.0
-#: The share of the loss that local thresholds must save where held-out labels could be evidence instead.
-WORTH = 0.1
+#: The share of the loss by which it must win where labels are evidence: less makes sets larger, and hardly more even.
+_LEAST_GAIN = 0.02
 #: Smallest number of reference nodes with which neighbourhoods can be compared.
 _FEWEST_LOCAL = 300
 #: Reference nodes on which losses are compared, and other nodes on which set sizes are, at most.
@@ -83,13 +85,23 @@ _COUNTS = (30, 100, 300)
 
 
 @dataclass(frozen=True)
-class AutoMethod(Calibrates[Calibrated]):
-    """The method that chooses among methods; calibrated, it is the one chosen, with its `choice`.
+class Auto(Calibratable):
+    """A method that is chosen by trying several on part of the labels; the others set the level.
+
+    Calibrated, it is the method chosen, with its `choice`.
 
     Parameters
     ----------
-    alpha, prefer, seed, allow_empty, max_hops, by, score
-        As in `napsets.Auto`, which keeps the calibration; `predict` takes any other alpha.
+    alpha : float
+        The error rate for which the method is chosen, and the default of `predict`, which takes any other one, too.
+    prefer : {"even", "small"}
+        Small sets with even coverage, or sets as small as possible.
+    seed, allow_empty, by
+        As in `NAPS`. Groups set their own levels; the choice is made for all nodes together.
+    max_hops : int
+        How far localisers may look, from 0 to 4.
+    score : IntervalScore or str, optional
+        For numbers instead of labels: "cqr", "absolute" or "normalised". For labels the score is chosen.
     """
 
     alpha: float = 0.1
@@ -99,7 +111,6 @@ class AutoMethod(Calibrates[Calibrated]):
     max_hops: int = 3
     by: Any = None
     score: Any = None
-    needs_graph: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", make_groups(self.by))
@@ -130,25 +141,31 @@ class AutoMethod(Calibrates[Calibrated]):
         }
 
     @classmethod
-    def from_description(cls, description: Mapping[str, Any], *, groups: Any = None) -> AutoMethod:
+    def from_description(cls, description: Mapping[str, Any], *, groups: Any = None) -> Auto:
         """Return the method that `describe` described; groups that are an array must be given again."""
         score = description.get("score")
         if isinstance(score, Mapping):
             score = SCORES.rebuild("score", score)
         return cls(**{**description, "by": rebuild_groups(description.get("by"), groups), "score": score})
 
-    def fit(self, data: CalibrationData, *, followed: bool = False) -> Calibrated:
+    def calibrate_data(self, data: CalibrationData, *, followed: bool = False) -> Calibrated:
         """Choose, and calibrate what was chosen, with arguments that were checked.
 
-        If it is to be `followed` in a graph that changes, only what can be kept up to date is chosen: no walks through
-        all of the graph, and one threshold for all where every label is evidence.
+        If it is to be `followed` in a graph that changes, only what can be kept up to date is chosen: one threshold
+        for all where labels are evidence.
         """
-        if data.graph is None:
-            raise InvalidInputError("`graph` must be given to a method that looks at neighbourhoods; got None")
+        if data.graph is None and (data.features is None or self.score is not None):
+            also = "" if self.score is not None else ", or `features`,"
+            raise InvalidInputError(f"`graph`{also} must be given to a method that looks at neighbourhoods; got None")
         plain = self.score or (APS() if self.prefer == "even" else THR())
-        labels = data.calibration.size
-        fewest = max(FEWEST, 2 * fewest_ranks(self.alpha) + 1)
-        if labels < fewest:
+        labels, fewest = data.calibration.size, max(FEWEST, 2 * fewest_ranks(self.alpha) + 1)
+        useless = self._useless(data, fewest // 2)
+        if useless:
+            calibrated = self.calibrate_data(data.without_evidence(), followed=followed)
+            choice = calibrated.choice
+            reason = f"{choice.reason}; evidence was left out: {useless}"
+            return replace(calibrated, choice=replace(choice, reason=reason))
+        if labels < fewest and data.evidence is None:
             method = self._method(plain, Everyone(), Nominal())
             reason = (
                 f"{labels} labels are too few to choose by, or to hold out half of them (from {fewest} on they would "
@@ -157,56 +174,69 @@ class AutoMethod(Calibrates[Calibrated]):
             if self.by is not None:
                 reason += ", without groups, which would be learned from labels" if learns(self.by) else " per group"
             choice = Choice(method, reason, (), self.prefer, self.alpha, labels, labels)
-            return replace(method.fit(data), choice=choice)
+            return replace(method.calibrate_data(data), choice=choice)
         score_chosen, localiser_chosen, ranking = data.steps(2, 1, 1)
-        # Of numbers, and where the order of arrival splits the labels, about half are the reference.
+        # Of numbers, and where the order of arrival splits the labels, about half are the reference; evidence is all of
+        # it.
         share = 0.5
-        if self.score is None and data.split is None:
+        if self.score is None and data.split is None and data.evidence is None:
             share = reference_share(labels, self.alpha, about=0.5 if self.prefer == "even" else _SMALL_SHARE)
-        scored, score_candidates = self._choose_score(data, plain, share, followed=followed)
+        scored, score_candidates = self._choose_score(data, plain, share)
         if score_chosen is not None:
             score_chosen(1, 1)
         localiser, local_candidates = self._choose_localiser(scored, followed=followed)
         if localiser_chosen is not None:
             localiser_chosen(1, 1)
-        # Where thresholds are local, the held-out labels only set the level; everywhere else they are evidence too.
-        full = getattr(scored.score, "uses_held_out_labels", False) and isinstance(localiser, Everyone)
-        scored = scored if full else scored.without_held_out_evidence()
-        method = self._method(scored.score, localiser, Full(share) if full else Exact(share))
+        method = self._method(scored.score, localiser, Exact(share))
         candidates = (*score_candidates, *local_candidates)
         informed = evidence_of(scored.bound)
         choice = Choice(
             method,
             explain_choice(candidates, informed, data.prediction)
+            + ("; sizes are expected as if the evidence were a random sample" if scored.evidence else "")
             + ("" if self.by is None else "; then one level per group"),
             candidates,
             self.prefer,
             self.alpha,
-            labels,
+            scored.calibration.size,
             scored.reference.nodes.size,
             None if informed is None else informed.exponents,
+            () if informed is None else pieces_of_evidence(informed),
         )
         return replace(method.on(scored, ranking), choice=choice)
+
+    def _useless(self, data: CalibrationData, fewest: int) -> str:
+        """Return why evidence can teach nothing, by its labels and the model's outputs alone; empty where it can."""
+        if data.evidence is None:
+            return ""
+        count = data.evidence.size
+        if count < fewest:
+            return f"its {count} labels are too few to choose by (from {fewest} on they would be enough)"
+        if self.score is not None:
+            return ""
+        # What is learned from labels of some classes says that there are no others.
+        rare = np.bincount(data.truth[data.evidence], minlength=data.outputs.shape[1]) < _FEWEST_SEEN
+        others = np.delete(np.arange(data.outputs.shape[0]), data.evidence)
+        lost = float(data.outputs[others].mean(axis=0, dtype=np.float64)[rare].sum()) if others.size else 0.0
+        if lost <= _MOST_UNSEEN:
+            return ""
+        unseen = f"classes that make up {percent(lost, 0)} of what the model predicts for the other nodes"
+        return f"it has fewer than {_FEWEST_SEEN} labels of {unseen}"
 
     def _method(self, score: Any, localiser: Localiser, level: Any) -> Method:
         # Groups that learn from labels need some of which no level is made: where all are needed, there are none.
         groups = self.by if level.keeps_apart or not learns(self.by) else None
-        return Method(score, localiser, level, self.seed, self.allow_empty, groups)
+        return Method(score, localiser, level, self.seed, self.allow_empty, groups, self.alpha)
 
     # -- the score -----------------------------------------------------------------------------------------------------
 
-    def _choose_score(
-        self, data: CalibrationData, plain: Any, share: float, *, followed: bool = False
-    ) -> tuple[Scored, list[Candidate]]:
+    def _choose_score(self, data: CalibrationData, plain: Any, share: float) -> tuple[Scored, list[Candidate]]:
         """Return the nodes scored by the chosen score, and the candidates with their results."""
-        informed = self._informed(data, share, followed=followed)
-        # Held-out targets are evidence only for those who choose that: intervals became no narrower by it.
-        level = Full(share) if getattr(informed, "uses_held_out_labels", False) else Exact(share)
+        informed = self._informed()
+        level = Exact(share)
         evident = data.scored(informed, level, self.seed)
-        tried = [
-            ("the model alone", data.scored(plain, Exact(share), self.seed)),
-            ("neighbours' labels as evidence", evident),
-        ]
+        named = _evidence_name(data)
+        tried = [("the model alone", data.scored(plain, level, self.seed)), (named, evident)]
         rng, count = np.random.default_rng(self.seed), tried[0][1].reference.nodes.size
         draws = [rng.integers(count, size=count) for _ in range(_RESAMPLES)]  # one for all: differences are paired
         sizes = [_sizes(scored, self.alpha, draws) for _, scored in tried]
@@ -215,7 +245,7 @@ class AutoMethod(Calibrates[Calibrated]):
         if chosen and self.prefer == "even" and enough:
             for mix in _MIXES:
                 ranked = _by_label(data, evident, informed, mix)
-                tried.append((f"neighbours' labels as evidence, class-wise ranks (weight {mix:g})", ranked))
+                tried.append((f"{named}, class-wise ranks (weight {mix:g})", ranked))
                 sizes.append(_sizes(ranked, self.alpha, draws))
                 if sizes[-1][0] <= TOLERANCE * sizes[0][0]:
                     chosen = len(sizes) - 1
@@ -227,17 +257,11 @@ class AutoMethod(Calibrates[Calibrated]):
             candidates.append(Candidate(name, "score", float(size[0]), float(larger[0]), error, place == chosen))
         return tried[chosen][1], candidates
 
-    def _informed(self, data: CalibrationData, share: float, *, followed: bool = False) -> Any:
-        """Return the score that uses labels around a node as evidence; those far away too, if that clearly helps."""
+    def _informed(self) -> Any:
+        """Return the score that uses labels as evidence."""
         if self.score is not None:
             return self.score.informed(self.alpha)
-        base: Any = Sharpened(APS(), SHARPNESS) if self.prefer == "even" else THR()
-        nodes = data.parts(Full(share).reference_size(data.calibration.size), self.seed)[0]
-        graph: Any = data.graph
-        if followed or nodes.size > _MOST_WIDE or graph.num_edges * data.outputs.shape[1] > _MOST_WALKED:
-            return Informed(base)
-        reference = Labelled(nodes, data.truth[nodes])
-        return Informed(base, wide=Evidence(data.outputs, graph, reference, 2, wide=True).wide_helps())
+        return Informed(Sharpened(APS(), SHARPNESS) if self.prefer == "even" else THR())
 
     # -- the localiser -------------------------------------------------------------------------------------------------
 
@@ -247,11 +271,11 @@ class AutoMethod(Calibrates[Calibrated]):
         rows = evenly(reference.nodes.size, _MOST_LOSS_NODES)
         nodes, scores = reference.nodes[rows], reference.scores[rows]
         cut = [Cut(1.0 - self.alpha)]
-        uses_held_out = getattr(scored.score, "uses_held_out_labels", False)
         tried: list[tuple[str, Localiser, FloatArray]] = [
             ("one global threshold", Everyone(), Everyone().fit(reference).thresholds(nodes, cut).values[0])
         ]
-        if self.prefer == "even" and reference.nodes.size >= _FEWEST_LOCAL and not (followed and uses_held_out):
+        local = self.prefer == "even" and reference.graph is not None and reference.nodes.size >= _FEWEST_LOCAL
+        if local and not (followed and learns(scored.score)):
             by_hops = _by_hops(self.max_hops, alike=scored.bound.num_labels > 0)
             for kind in filter(None, (by_hops, _by_lengths(reference) if self.max_hops else [])):
                 locals_: Any = [localiser.fit(reference) for _, localiser in kind]
@@ -264,12 +288,22 @@ class AutoMethod(Calibrates[Calibrated]):
         for (name, _, _), mean, change in zip(tried, means, losses - losses[0], strict=True):
             error = float(change.std(ddof=1)) / math.sqrt(change.size) if change.size > 1 else math.inf
             candidates.append(Candidate(name, "localiser", float(mean), float(change.mean()), error))
-        # Local thresholds keep the held-out labels from being evidence: they must be worth it.
-        least = WORTH * float(means[0]) if uses_held_out else 0.0
         best = int(means.argmin())
-        chosen = best if -candidates[best].difference > max(ERRORS * candidates[best].se, least) else 0
+        gain, least = -candidates[best].difference, _LEAST_GAIN * means[0] if learns(scored.score) else 0.0
+        chosen = best if gain > max(least, ERRORS * candidates[best].se) else 0
         candidates[chosen] = replace(candidates[chosen], chosen=True)
         return tried[chosen][1], candidates
+
+
+def _evidence_name(data: CalibrationData) -> str:
+    """Return what the labels are of that are evidence."""
+    if data.features is None:
+        return "neighbours' labels as evidence"
+    return (
+        "labels of similar nodes as evidence"
+        if data.graph is None
+        else "neighbours' and similar nodes' labels as evidence"
+    )
 
 
 def reference_share(labels: int, alpha: float, *, about: float = 0.5) -> float:
@@ -295,15 +329,13 @@ def reference_share(labels: int, alpha: float, *, about: float = 0.5) -> float:
 def _by_label(data: CalibrationData, scored: Scored, score: Any, mix: float) -> Scored:
     """Rank scores that are there already partly by label: what scoring again with `ByLabel` would give."""
     labels, nodes, level_nodes = data.truth, scored.reference.nodes, scored.level_nodes
-    alone = BoundByLabel(scored.alone, scored.reference.scores, labels[nodes], mix)
-    bound = replace(alone, inner=scored.bound)
+    bound = BoundByLabel(scored.bound, scored.reference.scores, labels[nodes], mix)
     return replace(
         scored,
         score=ByLabel(score, mix),
         bound=bound,
-        reference=replace(scored.reference, scores=alone.at(nodes, labels[nodes])),
+        reference=replace(scored.reference, scores=bound.at(nodes, labels[nodes])),
         level_scores=bound.at(level_nodes, labels[level_nodes]),
-        alone=alone,
     )
 
 
@@ -311,7 +343,7 @@ def _sizes(scored: Scored, alpha: float, draws: list[IntArray]) -> FloatArray:
     """Return the expected size of sets at the threshold of the reference, and at those of draws from it."""
     reference = scored.reference
     others = np.delete(np.arange(reference.num_nodes), reference.nodes)
-    size_at = scored.alone.size_at(others[evenly(others.size, MOST_SIZE_NODES)])
+    size_at = scored.bound.size_at(others[evenly(others.size, MOST_SIZE_NODES)])
     place = rank_place(reference.nodes.size, alpha)
 
     def size(scores: FloatArray) -> float:

@@ -1,44 +1,70 @@
-"""Calibrated: a method with its calibration, which does not change afterwards; its thresholds and predictions.
-
-Several calibrated methods on the same nodes share what they can: the search where they have the same reference nodes,
-the scores where they have the same score. One search serves several alphas.
-"""
+"""Calibrated: a method with its calibration, which predicts."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, TypeVar, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index, frozen, sealed
 from napsets.checks.frames import find_nodes
-from napsets.checks.values import check_flag, check_progress, check_rates, check_threads, shown
-from napsets.errors import InvalidInputError, warn
+from napsets.checks.values import check_flag, check_kind, check_progress, check_rates, check_threads, shown
+from napsets.errors import InvalidInputError, NapsetsError, NapsetsWarning, warn
 from napsets.graph import Graph
-from napsets.kernels.threads import stages
-from napsets.levels import FittedLevel, Full, few_labels
-from napsets.localisers import AroundLocal, Local, LocalThresholds, share_search
+from napsets.kernels.threads import Progress
+from napsets.levels import FittedLevel, few_labels
+from napsets.localisers import Local, LocalThresholds
 from napsets.methods.data import Scored
 from napsets.methods.p_values import p_values
-from napsets.methods.predictor import Predicts, Wanted
-from napsets.predictions import NodeThresholds, Prediction
+from napsets.methods.thresholds import find_thresholds, predict_in_parts
+from napsets.predictions import NodeThresholds, Predicted, Prediction
 from napsets.scores import prediction_type
 
 if TYPE_CHECKING:
     from napsets.methods.grouped import Grouped
+    from napsets.methods.method import Method
 
 PredictionT = TypeVar("PredictionT", bound=Prediction)
 
-#: Entries of the score matrix held at a time.
-_CHUNK_ENTRIES = 1 << 20
+#: Whether sets are to have p-values, and which.
+Wanted = bool | Literal["smoothed"]
+#: Methods of other libraries that users try, and what to write instead.
+_ELSEWHERE = dict.fromkeys(("predict_set", "predict_sets", "predict_interval"), "predict(nodes)")
+_ELSEWHERE |= dict.fromkeys(("fit", "conformalize", "calibrate"), "method.calibrate(…), which returns another one")
+
+
+class Verdict(Protocol):
+    """What to expect of predictions: a `napsets.evaluation.verdict_words.Verdict`, which prints as a few lines."""
+
+    #: The name of the method in the table of methods.
+    method: str
+    alpha: float  #: The error rate.
+    nodes: int  #: Predicted nodes.
+    size: float  #: The average size of the predictions.
+    labels: int  #: Labelled nodes.
+    level_labels: int  #: Those of them that set the level.
+    choice: str | None  #: What was chosen, and why, if the method was chosen.
+    withdrawn: str  #: Why no coverage is promised; empty if it is.
+    remedy: str  #: What to do about it, if other labels would help.
+    warnings: tuple[str, ...]  #: What to watch for, the gravest first.
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The verdict line by line."""
+        ...
+
+    def row(self) -> dict[str, Any]:
+        """Return the verdict as plain values, for JSON."""
+        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibrated(Predicts):
+class Calibrated:
     """A calibrated method. It is immutable.
 
     Attributes
@@ -51,15 +77,15 @@ class Calibrated(Predicts):
         The localiser of the reference nodes.
     level : FittedLevel
         The level that the held-out labels gave.
-    choice : Choice or None
-        How the method was chosen, where it was (see `napsets.methods.auto`).
+    choice : Choice
+        How the method was chosen; None if it was not (see `napsets.methods.auto`).
     grouped : Grouped or None
         A calibration for each group, if coverage should hold in each.
     judges : numpy.ndarray or None
-        Which of the level nodes set the level, where it is that of a group.
+        Which of the level nodes set the level, if it is that of a group.
     """
 
-    method: Any
+    method: Method
     scored: Scored
     local: Local
     level: FittedLevel
@@ -67,24 +93,32 @@ class Calibrated(Predicts):
     grouped: Grouped | None = None
     judges: IntArray | None = None
 
-    @cached_property
-    def full(self) -> Any:
-        """What makes a threshold per candidate, or per end, where held-out labels are evidence too; or None."""
-        if not isinstance(self.method.level, Full):  # most need none of the code for it
-            return None
-        from napsets.methods.full_intervals import bag_level
-
-        return bag_level(self)
+    #: Makes verdicts; `napsets.evaluation.verdict`, a later package, enters its function here.
+    foresee: ClassVar[Callable[[Calibrated, Prediction, str | None], Any] | None] = None
 
     def __repr__(self) -> str:
         labels, held_out = self.scored.calibration.size, self.scored.level_nodes.size
         level = f"level set on {held_out} of them" if self.is_exact else "level 1 − alpha"
         return f"Calibrated({self.method!r}, {labels} labels, {level})"
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name in _ELSEWHERE:
+                raise AttributeError(f"a calibrated method has no {name}; write {_ELSEWHERE[name]}")
+            raise AttributeError(f"'Calibrated' object has no attribute {name!r}")
+
+    # -- what it is made of --------------------------------------------------------------------------------------------
+
     @property
     def score(self) -> Any:
         """The bound score of every node."""
         return self.scored.bound
+
+    @property
+    def outputs(self) -> npt.NDArray[Any]:
+        """The model's outputs for all nodes, before any correction."""
+        return self.scored.data.outputs
 
     @property
     def graph(self) -> Graph | None:
@@ -99,44 +133,164 @@ class Calibrated(Predicts):
     @property
     def is_exact(self) -> bool:
         """Whether labels were held out to set the level."""
-        return bool(self.method.level.keeps_apart)
+        return self.method.level.keeps_apart
 
     @property
     def prediction(self) -> type[Prediction]:
-        """What it gives: `PredictionSets` or `PredictionIntervals`."""
+        """The kind of its predictions: `PredictionSets` or `PredictionIntervals`."""
         return prediction_type(self.method.score)
 
-    def _present(self, caller: str) -> Calibrated:
-        return self
+    @property
+    def probabilities(self) -> npt.NDArray[Any]:
+        """The probabilities that sets are made from, shape (nodes, classes), read-only.
 
-    def _rates(self, alpha: Any) -> Any:
-        return getattr(self.choice, "alpha", 0.1) if alpha is None else alpha
+        If the score corrects the model, as in `informed` and in what `auto` mostly chooses, these are the corrected
+        probabilities; their largest entries are then point predictions that use the labels around a node, too.
+        Otherwise they are the model's own. A calibration node's own label never changes its own row.
+        """
+        rows: npt.NDArray[Any] | None = self.score.probabilities
+        if rows is None:
+            raise InvalidInputError("`probabilities` must be asked of a method for labels; a score of numbers has none")
+        return rows
+
+    # -- predictions ---------------------------------------------------------------------------------------------------
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike | None = ..., alpha: float | None = ..., *, positions: ArrayLike | None = ...,
+        probabilities: ArrayLike | None = ..., ids: ArrayLike | None = ..., allow_empty: bool | None = ...,
+        p_values: Wanted = ..., threads: int | None = ..., progress: bool | Progress | None = ...,
+    ) -> Predicted: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike | None = ..., *, alpha: Sequence[float], positions: ArrayLike | None = ...,
+        probabilities: ArrayLike | None = ..., ids: ArrayLike | None = ..., allow_empty: bool | None = ...,
+        p_values: Wanted = ..., threads: int | None = ..., progress: bool | Progress | None = ...,
+    ) -> list[Predicted]: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike | None, alpha: Sequence[float], *, positions: ArrayLike | None = ...,
+        probabilities: ArrayLike | None = ..., ids: ArrayLike | None = ..., allow_empty: bool | None = ...,
+        p_values: Wanted = ..., threads: int | None = ..., progress: bool | Progress | None = ...,
+    ) -> list[Predicted]: ...  # fmt: skip
+
+    def predict(
+        self,
+        nodes: ArrayLike | None = None,
+        alpha: float | Sequence[float] | None = None,
+        *,
+        positions: ArrayLike | None = None,
+        probabilities: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+        allow_empty: bool | None = None,
+        p_values: Wanted = False,
+        threads: int | None = None,
+        progress: bool | Progress | None = None,
+    ) -> Any:
+        """Return the prediction sets of `nodes`; with a score of numbers, their `PredictionIntervals`.
+
+        Parameters
+        ----------
+        nodes : array, optional
+            A boolean mask, or nodes by the ids that `calibrate` was given; without ids, their positions 0..n−1. By
+            default all nodes that did not calibrate.
+        alpha : float or sequence of floats, optional
+            Error rate: a set misses the truth with probability at most about alpha. For several, a list of sets comes
+            back, from one search. By default the method's own `alpha`, which is 0.1 unless it was given.
+        positions : array, optional
+            Nodes by their positions 0..n−1, whatever their ids.
+        probabilities : array of shape (new nodes, classes), optional
+            Rows of nodes that were not there at calibration, instead of `nodes`, for methods that use no graph. For
+            others, `predict_new` takes the edges of new nodes.
+        ids : array of integers or strings, optional
+            The ids of these rows; by default numbers that continue those of the known nodes.
+        allow_empty : bool, optional
+            Overrides the setting of the same name.
+        p_values : bool or "smoothed"
+            Whether sets are to have the p-value of every label; see `p_values`.
+        threads : int, optional
+            Threads to use; by default all cores. The result does not depend on it.
+        progress : bool or callable, optional
+            Called as ``progress(done, total)`` in nodes.
+        """
+        if probabilities is None:
+            if ids is not None:
+                raise InvalidInputError("`ids` must be left out without `probabilities` of new rows; pass `nodes`")
+            return self._predict(nodes, positions, alpha, allow_empty, p_values, threads, progress)
+        if nodes is not None or positions is not None:
+            raise InvalidInputError("`nodes` must be given, or else `probabilities` of rows that are new; not both")
+        if self.method.needs_graph:
+            raise InvalidInputError(
+                "`probabilities` must come with edges where thresholds depend on neighbours: write "
+                "predict_new(probabilities, edges)"
+            )
+        return self.predict_new(
+            probabilities, None, alpha, ids=ids, allow_empty=allow_empty, p_values=p_values, threads=threads,
+            progress=progress,
+        )  # fmt: skip
+
+    def predict_new(
+        self,
+        probabilities: ArrayLike,
+        edges: ArrayLike | None = None,
+        alpha: float | Sequence[float] | None = None,
+        *,
+        ids: ArrayLike | None = None,
+        allow_empty: bool | None = None,
+        p_values: Wanted = False,
+        threads: int | None = None,
+        progress: bool | Progress | None = None,
+    ) -> Any:
+        """Return the sets, or intervals, of nodes that were not there at calibration, in the order of their rows.
+
+        They are those that a calibration on the same labels gives with the new nodes in the graph: new edges also
+        bring nodes closer that were there before. The choice of an automatic method stays the same.
+
+        Parameters
+        ----------
+        probabilities : array of shape (new nodes, classes)
+            The model's probabilities for them; with a score of numbers, its outputs.
+        edges : array of shape (2, edges), optional
+            Their edges: 0..n−1 are the nodes that were there, n, n+1, … the new ones.
+        ids : array of integers or strings, optional
+            The names of the new nodes; by default n, n+1, …
+        alpha, allow_empty, p_values, threads, progress
+            As in `predict`.
+        """
+        from napsets.methods.new_nodes import with_new_nodes
+
+        grown = with_new_nodes(self, probabilities, edges, ids)
+        nodes = np.arange(self.num_nodes, grown.num_nodes)
+        return grown._predict(None, nodes, alpha, allow_empty, p_values, threads, progress)
 
     def _predict(
         self,
         nodes: ArrayLike | None,
         positions: ArrayLike | None,
-        alpha: float | Sequence[float],
+        alpha: float | Sequence[float] | None,
         allow_empty: bool | None,
-        threads: int | None,
-        progress: Any,
+        wanted: Wanted = False,
+        threads: int | None = None,
+        progress: bool | Progress | None = None,
     ) -> Any:
-        several, alphas = check_rates(alpha)
+        several, alphas = check_rates(self.method.alpha if alpha is None else alpha)
         check_threads(threads)
         rows = frozen(self.check_nodes(nodes, positions))
         labels = self.scored.level_nodes if self.is_exact else self.scored.calibration
-        caution = few_labels(labels.size, min(alphas))
-        if caution is not None:
-            warn(caution)
         allowed = None if allow_empty is None else check_flag("allow_empty", allow_empty)
         thresholds = find_thresholds([self], rows, alphas, threads=threads, progress=check_progress(progress))[0]
-        caveat = None if self.grouped is None else self.grouped.caveat(rows, alphas)
-        if caveat is not None:
-            warn(caveat)
+        for caveat in (
+            few_labels(labels.size, min(alphas)),
+            None if self.grouped is None else self.grouped.caveat(rows, alphas),
+        ):
+            if caveat is not None:
+                warn(caveat)
         at_rates = [self.thresholds_at(thresholds, row, rate, allowed) for row, rate in enumerate(alphas)]
         parts = zip(*(some[0] for _, some in predict_in_parts([self], [at_rates], rows)), strict=True)
         predictions = [self.name_rows(type(some[0]).concat(some)) for some in parts]
-        return predictions if several else predictions[0]
+        return self.with_p_values(predictions if several else predictions[0], wanted)
 
     def p_values(
         self, nodes: ArrayLike | None = None, *, positions: ArrayLike | None = None, smoothed: bool = False
@@ -144,7 +298,8 @@ class Calibrated(Predicts):
         """Return the p-value of every label of some nodes: a label is in the set at alpha if its p-value exceeds alpha.
 
         Groups with too few labels for their own threshold are the exception: their sets are based on labels of other
-        groups, their p-values are not.
+        groups, their p-values are not. As in sets, a labelled node's own score is not counted at a nominal level; at an
+        exact one, all held-out labels are counted for every node.
 
         Parameters
         ----------
@@ -177,16 +332,10 @@ class Calibrated(Predicts):
         return thresholds.at(row, alpha, level=level, allow_empty=allowed)
 
     def name_rows(self, prediction: PredictionT) -> PredictionT:
-        """Return a prediction of some nodes with what nodes and classes are called."""
+        """Return a prediction of some nodes with the names of nodes and classes."""
         ids = self.scored.ids
         named = None if ids is None else ids[prediction.nodes]
         return prediction.with_names(self.num_nodes, named, self.scored.class_names)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the calibrated method to one file (NumPy arrays and JSON, no pickle); `napsets.load` reads it."""
-        from napsets.methods.saving import save
-
-        save(self, path)
 
     def check_nodes(self, nodes: ArrayLike | None, positions: ArrayLike | None = None) -> IntArray:
         """Return positions of nodes, by default of all that did not calibrate; warn where some of them did."""
@@ -204,85 +353,44 @@ class Calibrated(Predicts):
         both = int(calibrates[rows].sum())
         if both:
             warn(
-                f"`nodes` holds {both} calibration nodes; a node's own label is left out of its own set"
-                + (", though it helped to set the level" if self.is_exact else "")
+                f"`nodes` holds {both} {'labelled' if self.scored.evidence else 'calibration'} nodes; a node's own "
+                "label is left out of its own set" + (", though it helped to set the level" if self.is_exact else "")
             )
         return rows
 
+    # -- what to expect ------------------------------------------------------------------------------------------------
 
-# -- several methods on the same nodes --------------------------------------------------------------------------------
+    def verdict(
+        self, nodes: ArrayLike | None = None, alpha: float | None = None, *, name: str | None = None
+    ) -> Verdict:
+        """Return what to expect of the predictions of `nodes`, what is promised, and what to watch for.
 
+        No truth is looked at. A verdict prints as a few lines.
 
-def predict_in_parts(
-    calibrated: Sequence[Any], thresholds: Sequence[Sequence[NodeThresholds]], nodes: IntArray
-) -> Iterator[tuple[slice, dict[int, list[Prediction]]]]:
-    """Turn the thresholds of each method at each error rate into predictions, some nodes at a time.
+        Parameters
+        ----------
+        nodes, alpha
+            As in `predict`.
+        name : str, optional
+            The name of the method in the table of methods; by default the one that its settings have there.
+        """
+        if name is not None:
+            check_kind("name", name, str, way="It is the name of the method in the table of methods.")
+        if Calibrated.foresee is None:
+            raise NapsetsError("verdict() needs the package that makes verdicts: import napsets.evaluation.verdict")
+        rate = check_rates(self.method.alpha if alpha is None else alpha)[1][0]
+        with warnings.catch_warnings():  # their findings are among the verdict's warnings
+            warnings.simplefilter("ignore", NapsetsWarning)
+            prediction = self._predict(nodes, None, rate, None)
+        verdict: Verdict = Calibrated.foresee(self, prediction, name)
+        return verdict
 
-    Methods of one score share its matrix, and no more of it is held than a part. Yields which rows, and by the place of
-    each method that shares a score its predictions at each error rate.
-    """
-    by_score: dict[int, list[int]] = {}
-    for place, method in enumerate(calibrated):
-        by_score.setdefault(id(method.score), []).append(place)
-    for places in by_score.values():
-        score = calibrated[places[0]].score
-        step = max(1, _CHUNK_ENTRIES // max(1, score.num_labels))
-        for start in range(0, max(nodes.size, 1), step):
-            rows = slice(start, min(start + step, nodes.size))
-            wanted = [node_thresholds[rows] for place in places for node_thresholds in thresholds[place]]
-            predictions = iter(score.predict(nodes[rows], wanted))
-            yield rows, {place: [next(predictions) for _ in thresholds[place]] for place in places}
+    def warnings(self, nodes: ArrayLike | None = None, alpha: float | None = None) -> list[str]:
+        """Return what to watch for, the gravest first: few labels, little support, labels unlike the other nodes."""
+        return list(self.verdict(nodes, alpha).warnings)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the calibrated method to one file (NumPy arrays and JSON, no pickle); `napsets.load` reads it."""
+        from napsets.methods.saving import save
 
-def find_thresholds(
-    calibrated: Sequence[Any],
-    nodes: IntArray,
-    alphas: Sequence[float],
-    *,
-    labels: Sequence[IntArray] | None = None,
-    threads: int | None = None,
-    progress: Any = None,
-) -> list[LocalThresholds]:
-    """Return the thresholds of several calibrated methods, shape (alphas, nodes) each.
-
-    Weightings of the same scored nodes share one search. If every candidate has its own threshold, only those of
-    some `labels` of each method may be computed.
-    """
-    cuts = [method.level.cuts(alphas) for method in calibrated]
-    searches: dict[Any, list[int]] = {}
-    for i, method in enumerate(calibrated):
-        shared = isinstance(method.local, AroundLocal) and method.grouped is None and method.full is None
-        searches.setdefault((type(method.local), id(method.local.reference)) if shared else i, []).append(i)
-    thresholds: dict[int, LocalThresholds] = {}
-    reports = stages(progress, [1] * len(searches), nodes.size)
-    for (key, places), report in zip(searches.items(), reports, strict=True):
-        first = calibrated[places[0]]
-        if first.grouped is not None:
-            thresholds[key] = first.grouped.thresholds(nodes, alphas, threads, report)
-        elif first.full is not None:
-            some = None if labels is None else labels[key]
-            thresholds[key] = first.full.local_thresholds(nodes, alphas, some, threads, report)
-        else:
-            if isinstance(key, tuple):
-                locals_ = [calibrated[i].local for i in places]
-                local = share_search(locals_, nodes, [cuts[i] for i in places], threads=threads, progress=report)
-            else:
-                own = first.local.thresholds(nodes, cuts[key], threads=threads, progress=report)
-                local = [_check_local(first, own, (len(cuts[key]), nodes.size))]
-            for i, node_thresholds in zip(places, local, strict=True):
-                thresholds[i] = calibrated[i].level.thresholds(node_thresholds, nodes, alphas)
-        if report is not None:
-            report(1, 1)
-    return [thresholds[i] for i in range(len(calibrated))]
-
-
-def _check_local(calibrated: Any, thresholds: object, shape: tuple[int, int]) -> LocalThresholds:
-    """Return the thresholds that a local gave; a localiser of the user's own may give anything."""
-    if not isinstance(thresholds, LocalThresholds) or np.shape(thresholds.values) != shape:
-        local = isinstance(thresholds, LocalThresholds)
-        got = f"values of shape {np.shape(thresholds.values)}" if local else shown(thresholds)  # type: ignore[attr-defined]
-        raise InvalidInputError(
-            f"`localiser` must give LocalThresholds with values of shape {shape}, one row per cut and one column per "
-            f"node; {type(calibrated.method.localiser).__name__} gave {got}"
-        )
-    return thresholds
+        save(self, path)

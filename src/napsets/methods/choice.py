@@ -13,6 +13,7 @@ from napsets.checks.text import html_table, percent
 from napsets.checks.values import in_digits
 from napsets.methods.method import Method
 from napsets.predictions import Prediction
+from napsets.scores.exponents import PRIOR
 from napsets.scores.informed import BoundInformed
 
 Prefer = Literal["even", "small"]
@@ -29,6 +30,35 @@ class Candidate:
     difference: float = 0.0
     se: float = 0.0
     chosen: bool = False  #: whether it was
+
+
+#: The kinds of evidence in words.
+_KINDS = {
+    "model": "the model's probabilities",
+    "around": "the model's probabilities of the neighbours",
+    "near": "labels of neighbours",
+    "alike": "labels of nodes with the same prediction",
+    "wide": "labels that a random walk meets",
+    "similar_5": "labels of the 5 most similar nodes",
+    "similar_25": "labels of the 25 most similar nodes",
+}
+
+
+@dataclass(frozen=True)
+class PieceOfEvidence:
+    """A kind of evidence, and what it contributes to the corrected probabilities."""
+
+    kind: str  #: its name in `napsets.scores.exponents.Exponents`
+    exponent: float  #: how much it counts; 1 for the model and 0 for all else changes nothing
+    #: The factor by which one such label multiplies the odds of that label; None where labels are not counted singly.
+    odds: float | None
+    #: By how much the mean log-likelihood of the reference labels would fall without it, all else as it is.
+    gain: float
+
+    @property
+    def name(self) -> str:
+        """The kind in words."""
+        return _KINDS[self.kind]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +80,9 @@ class Choice:
     labels, reference : int
         Labelled nodes, and those of them that chose.
     exponents : Exponents or None
-        How much each source counts, where labels around a node are evidence.
+        How much each kind of evidence counts, where labels are evidence.
+    evidence : tuple of PieceOfEvidence
+        What each kind of evidence contributes.
     """
 
     method: Method
@@ -61,6 +93,7 @@ class Choice:
     labels: int
     reference: int
     exponents: Any = None
+    evidence: tuple[PieceOfEvidence, ...] = ()
 
     @property
     def name(self) -> str:
@@ -82,13 +115,15 @@ class Choice:
     def describe(self) -> dict[str, Any]:
         """Return all but the method and the exponents as plain JSON."""
         described = {name: value for name, value in vars(self).items() if name not in ("method", "exponents")}
-        return described | {"candidates": [asdict(candidate) for candidate in self.candidates]}
+        return described | {name: [asdict(item) for item in described[name]] for name in ("candidates", "evidence")}
 
     @classmethod
     def from_description(cls, description: Mapping[str, Any], method: Method, exponents: Any) -> Choice:
         """Return the choice that `describe` described."""
         candidates = tuple(Candidate(**candidate) for candidate in description["candidates"])
-        return cls(**{**description, "candidates": candidates}, method=method, exponents=exponents)
+        evidence = tuple(PieceOfEvidence(**piece) for piece in description["evidence"])
+        record = {**description, "candidates": candidates, "evidence": evidence}
+        return cls(**record, method=method, exponents=exponents)
 
     def table(self) -> str:
         """Return both steps of the choice as text: what was compared, in which unit, and what decided.
@@ -102,6 +137,12 @@ class Choice:
             lines.append(heading)
             for mark, name, value, difference in rows:
                 lines.append(f" {mark or ' '} {name:<{width}}  {value:>8}  {difference}".rstrip())
+        if self.evidence:
+            lines.append(_EVIDENCE)
+            width = max(len(piece.name) for piece in self.evidence)
+            lines += [
+                f"   {piece.name:<{width}}  {_gain(piece):>8}  {_odds(piece)}".rstrip() for piece in self.evidence
+            ]
         return "\n".join([*lines, f"Chosen: {self}."])
 
     def _repr_html_(self) -> str:
@@ -110,6 +151,10 @@ class Choice:
         for heading, unit, rows in self._steps():
             table = html_table(("", "candidate", unit, "minus the first"), rows)
             parts.append(table.replace("<table>", f"<table><caption>{escape(heading)}</caption>", 1))
+        if self.evidence:
+            pieces = [(piece.name, _gain(piece), _odds(piece)) for piece in self.evidence]
+            table = html_table(("evidence", "likelihood gain", "odds per label"), pieces)
+            parts.append(table.replace("<table>", f"<table><caption>{escape(_EVIDENCE)}</caption>", 1))
         return "".join(parts)
 
     def _steps(self) -> Iterator[tuple[str, str, list[tuple[str, str, str, str]]]]:
@@ -130,6 +175,32 @@ class Choice:
                 yield heading, unit, rows
 
 
+_EVIDENCE = "Evidence: likelihood gain of each kind (mean log-likelihood of a label), and odds per label"
+
+
+def _gain(piece: PieceOfEvidence) -> str:
+    return _signed(f"{piece.gain:+.3f}")
+
+
+def _odds(piece: PieceOfEvidence) -> str:
+    return "" if piece.odds is None else f"× {piece.odds:.2g}"
+
+
+def pieces_of_evidence(informed: BoundInformed) -> tuple[PieceOfEvidence, ...]:
+    """Return what each kind of evidence contributes to an informed score."""
+    learned, counts = informed.learned, np.bincount(informed.reference.labels)
+    shares = counts / counts.sum()
+    return tuple(
+        PieceOfEvidence(
+            kind,
+            float(getattr(learned.exponents, kind)),
+            learned.exponents.odds(kind, shares) if kind in PRIOR and kind != "wide" else None,
+            gain,
+        )
+        for kind, gain in zip(learned.kinds, learned.gains, strict=True)
+    )
+
+
 def _difference(candidate: Candidate, place: int) -> str:
     """Return by how much a candidate differs from the first of its step; nothing of the first."""
     return "" if place == 0 else f"{_signed(f'{candidate.difference:+.4f}')} ± {candidate.se:.4f}"
@@ -147,7 +218,7 @@ def explain_choice(
     score = next(candidate for candidate in candidates if candidate.step == "score" and candidate.chosen)
     plain = next(candidate for candidate in candidates if candidate.step == "score")
     if score is plain:
-        reason = f"neighbours' labels would not make {prediction.noun}s smaller"
+        reason = f"labels as evidence would not make {prediction.noun}s smaller"
     else:
         reason = (
             f"expected {prediction.of_size(score.value)}, compared with {prediction.size_text(plain.value)} for the "
@@ -155,7 +226,9 @@ def explain_choice(
         )
     if informed is not None:
         counts = np.bincount(informed.reference.labels)
-        reason += f"; {informed.exponents.explain(counts / counts.sum())}, estimated from {counts.sum():,} labels"
+        similar = informed.nearest is not None
+        words = informed.exponents.explain(counts / counts.sum(), similar=similar)
+        reason += f"; {words}, estimated from {counts.sum():,} labels"
     local = [candidate for candidate in candidates if candidate.step == "localiser"]
     chosen = next(candidate for candidate in local if candidate.chosen)
     if len(local) == 1:

@@ -21,7 +21,7 @@ from napsets.groups import Grouping
 from napsets.kernels.threads import stages
 from napsets.levels import fewest_ranks
 from napsets.localisers import LocalThresholds
-from napsets.methods.calibrated import find_thresholds
+from napsets.methods.thresholds import find_thresholds
 
 #: The calibrations of groups are cached as long as they have no more entries than this.
 _KEPT_ENTRIES = 20_000_000
@@ -100,9 +100,7 @@ class Grouped(Sealed):
         searches = self._searches(self.grouping.groups if by_label else self.grouping.groups[nodes], alphas)
         least, effective = np.full((2, len(alphas), nodes.size), np.inf)
         support = np.full(least.shape, np.iinfo(np.int64).max)
-        # Candidates have thresholds of their own at a full level; of an interval, its two ends do.
-        columns = (self.everyone.scored.bound.num_labels or 2) if by_label or self.everyone.full is not None else 0
-        by_column = np.empty((*least.shape, columns))
+        by_column = np.empty((*least.shape, self.everyone.scored.bound.num_labels)) if by_label else None
         sizes = [sum(inside.size for _, inside, _ in search) for search in searches]
         for search, report in zip(searches, stages(progress, sizes, nodes.size), strict=True):
             rates = sorted({rate for _, _, some in search for rate in some})
@@ -110,24 +108,22 @@ class Grouped(Sealed):
                 [self.rest(alphas[rates[0]]) if group == REST else self.part(group) for group, _, _ in search],
                 nodes if by_label else nodes[search[0][1]],
                 [alphas[a] for a in rates],
-                labels=[inside for _, inside, _ in search] if by_label else None,
                 threads=threads,
                 progress=report,
             )
             for (_, inside, some), part in zip(search, parts, strict=True):
-                rows, labels = (slice(None), inside) if by_label else (inside, slice(None))
+                rows = slice(None) if by_label else inside
                 for a in some:
                     row = rates.index(a)
                     count, size = part.rests_on(row)
                     least[a, rows] = np.minimum(least[a, rows], part.values[row])
                     support[a, rows] = np.minimum(support[a, rows], count)
                     effective[a, rows] = np.minimum(effective[a, rows], size)
-                    if columns:
-                        own = part.values[row][:, None] if part.by_group is None else part.by_group[row]
-                        by_column[a][rows, labels] = own
-        if not columns:
+                    if by_column is not None:
+                        by_column[a][:, inside] = part.values[row][:, None]
+        if by_column is None:
             return LocalThresholds(least, support, effective)
-        return LocalThresholds(least, support, effective, by_column, np.arange(columns))
+        return LocalThresholds(least, support, effective, by_column, np.arange(by_column.shape[2]))
 
     def _searches(self, groups: IntArray, alphas: Sequence[float]) -> list[list[tuple[int, IntArray, list[int]]]]:
         """Return the groups that are searched together, each with its members and the error rates it has labels for."""

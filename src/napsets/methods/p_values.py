@@ -31,8 +31,7 @@ _ENTRIES = 1 << 20
 def p_values(calibrated: Any, nodes: IntArray, *, smoothed: bool = False) -> FloatArray:
     """Return the p-value of every label of some nodes, shape (nodes, labels); smoothed, ties are broken at random.
 
-    The method must compare exchangeable nodes: one threshold for all, or an exact or full level, with groups or
-    without.
+    The method must compare exchangeable nodes: one threshold for all, or an exact level, with groups or without.
     """
     _check(calibrated)
     values = np.empty((nodes.size, calibrated.score.num_labels))
@@ -55,7 +54,7 @@ def _check(calibrated: Any) -> None:
     if not calibrated.is_exact and not (isinstance(method.level, Nominal) and isinstance(method.localiser, Everyone)):
         raise InvalidInputError(
             f"`p_values` must be asked of a method that compares exchangeable nodes: one threshold for all, or an "
-            f"exact or full level; {name} at a nominal level weighs nodes by where they are"
+            f"exact level; {name} at a nominal level weighs nodes by where they are"
         )
 
 
@@ -63,7 +62,7 @@ def compared(calibrated: Any, nodes: IntArray) -> tuple[FloatArray, FloatArray, 
     """Return how many labelled nodes are above and at each candidate, and how many there are to compare with."""
     matrix = calibrated.score.matrix(nodes)
     if calibrated.grouped is None:
-        return _against(calibrated, nodes, matrix, np.arange(matrix.shape[1]))
+        return _against(calibrated, nodes, matrix)
     grouped = calibrated.grouped
     above, equal, count = (np.empty(matrix.shape) for _ in range(3))
     groups = grouped.grouping.groups
@@ -75,42 +74,33 @@ def compared(calibrated: Any, nodes: IntArray) -> tuple[FloatArray, FloatArray, 
         else:
             rows = np.flatnonzero(groups[nodes] == group)
         block = np.ix_(rows, labels)
-        above[block], equal[block], count[block] = _against(part, nodes[rows], matrix[block], labels)
+        above[block], equal[block], count[block] = _against(part, nodes[rows], matrix[block])
     return above, equal, count
 
 
-def _against(
-    calibrated: Any, nodes: IntArray, scores: FloatArray, labels: IntArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _against(calibrated: Any, nodes: IntArray, scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the same for the candidates that one calibration judges."""
-    if calibrated.full is not None:
-        compared: tuple[FloatArray, FloatArray, FloatArray] = calibrated.full.compared(nodes, scores, labels)
-        return compared
     scored = calibrated.scored
-    judges, known = scored.reference.nodes, scored.reference.scores
+    known = scored.reference.scores
     ranks = np.zeros(scores.shape)
-    if calibrated.is_exact:
-        places = np.arange(scored.level_nodes.size) if calibrated.judges is None else calibrated.judges
-        judges, known = scored.level_nodes[places], scored.level_scores[places]
+    if calibrated.is_exact:  # one level is set for all nodes, those held out among them, by all held-out labels
+        known = scored.level_scores if calibrated.judges is None else scored.level_scores[calibrated.judges]
         for column in range(scores.shape[1]):
             ranks[:, column] = calibrated.local.ranks(nodes, scores[:, column])
     level: FittedExact = calibrated.level if calibrated.is_exact else FittedExact(np.zeros(known.size), np.sort(known))
     pairs, wanted = in_order(level.shares, level.scores), in_order(ranks, scores)
     below, upto = (np.searchsorted(pairs, wanted, side) for side in ("left", "right"))
     equal, above = (upto - below).astype(np.float64), (known.size - upto).astype(np.float64)
-    place = np.full(calibrated.num_nodes, -1)
-    place[judges] = np.arange(judges.size)
-    mine = place[nodes]
-    inside = np.flatnonzero(mine >= 0)
-    if inside.size:  # a node is not compared with itself
-        score = known[mine[inside]]
-        rank = calibrated.local.ranks(nodes[inside], score) if calibrated.is_exact else np.zeros(inside.size)
-        score, rank = score[:, None], rank[:, None]
-        tied = rank == ranks[inside]
-        above[inside] -= (rank > ranks[inside]) | (tied & (score > scores[inside]))
-        equal[inside] -= tied & (score == scores[inside])
-    count = np.broadcast_to((known.size - (mine >= 0.0))[:, None], scores.shape)
-    return above, equal, count
+    count = np.full(nodes.size, known.size)
+    if not calibrated.is_exact:  # a node's own score is not among those that its threshold is computed from
+        place = np.full(calibrated.num_nodes, -1)
+        place[scored.reference.nodes] = np.arange(known.size)
+        inside = np.flatnonzero(place[nodes] >= 0)
+        score = known[place[nodes[inside]]][:, None]
+        above[inside] -= score > scores[inside]
+        equal[inside] -= score == scores[inside]
+        count[inside] -= 1
+    return above, equal, np.broadcast_to(count[:, None], scores.shape)
 
 
 def in_order(shares: FloatArray, scores: FloatArray) -> npt.NDArray[np.complex128]:
@@ -133,12 +123,11 @@ def select(
 
     *Assumptions.* (1) The labelled nodes are a random sample of all nodes in question, so that all of these are
     exchangeable, and the rows are all of the others, or a random part of them: not those that looked promising.
-    (2) With ``dependence="positive"``, the p-values are those of scores that use no label of the nodes that set the
-    level: split conformal prediction, diffusion, and all methods at ``Exact()``, with groups of nodes or of classes
-    or without. For these the rate is proven (see the page on guarantees; Bates et al., 2023; Jin and Candès, 2023). At
-    ``Full()``, as in `informed` and `auto`, each p-value is valid by itself, but held-out labels are evidence for
-    each other, and no proof covers the dependence of the p-values. ``dependence="any"`` divides `fdr` by
-    1 + 1/2 + … + 1/rows (Benjamini and Yekutieli, 2001), which is proven for any dependence and selects fewer rows.
+    (2) With ``dependence="positive"``, the p-values are those of `Calibrated.p_values`: of split conformal prediction,
+    diffusion, and all methods at ``Exact()``, with groups of nodes or of classes or without. For these the rate is
+    proven (see the page on guarantees; Bates et al., 2023; Jin and Candès, 2023). For p-values from elsewhere,
+    ``dependence="any"`` divides `fdr` by 1 + 1/2 + … + 1/rows (Benjamini and Yekutieli, 2001), which is proven for any
+    dependence and selects fewer rows.
 
     Parameters
     ----------

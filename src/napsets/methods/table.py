@@ -1,166 +1,164 @@
 """The table of methods: the one place that knows their names.
 
-The command, the comparison, the report, the results, the docs and the files read it. To add a method, add an entry:
+The command, the comparison, the report, the studies, the docs and the files read it. To add a method, enter a function
+of its settings:
 
 >>> from napsets.methods.method import Method
 >>> from napsets.localisers import Hops
 >>> @METHODS.add("near")
-... def near(settings):
+... def near(*, score="aps", pool=0.0):
 ...     "Only the direct neighbours count."
-...     return Method(settings.score, Hops(1), seed=settings.seed)
->>> make_method("near").localiser.hops
-1
+...     return Method(score, Hops(1, pool=pool))
+>>> make_method("near", pool=3).localiser.hops, sorted(settings_of("near"))
+(1, ['allow_empty', 'alpha', 'by', 'level', 'pool', 'score', 'seed'])
 >>> _ = METHODS.pop("near")
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from inspect import signature
 from typing import Any, TypeVar
 
-from napsets.checks.values import Registry, check_kind, choose
-from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, make_groups
-from napsets.levels import LEVELS, Exact, Full, Nominal
-from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
-from napsets.localisers.hops import Decay
-from napsets.methods.auto import AutoMethod
-from napsets.methods.method import Method, Settings
-from napsets.scores import (
-    APS,
-    CFGNN,
-    SCORES,
-    THR,
-    Diffused,
-    Informed,
-    InformedIntervals,
-    Similarity,
-    TunedDiffused,
-    learns,
-    make_score,
-)
-from napsets.scores.residuals import IntervalScore
+from napsets.checks.values import Registry, choose
+from napsets.groups import Groups, make_groups
+from napsets.levels import LEVELS, Exact, Level, Nominal
+from napsets.methods.auto import Auto
+from napsets.methods.method import Method
+from napsets.scores import APS, SCORES, THR, Score, learns, make_score
 
-AnyMethod = TypeVar("AnyMethod", Method, AutoMethod)
+AnyMethod = Method | Auto
+MethodT = TypeVar("MethodT", Method, Auto)
 
+#: The function that makes each method from its settings; the first line of its docstring describes the method.
+METHODS: Registry[Callable[..., Any]] = Registry("METHODS")
 
-#: How each method is made, from `Settings`; what it is for stands in the first line of the function's docstring.
-METHODS: Registry[Callable[[Settings], Any]] = Registry("METHODS")
-
-#: What the paper calls its four methods.
+#: The methods of the paper, by their names there.
 PAPER = {"APS": "split", "NAPS": "naps", "NAPS-H": "naps-h", "NAPS-G": "naps-g"}
 
-#: What the methods of other papers are called there, where a rule would not find it.
-_TITLES = {
-    "cf-gnn": "CF-GNN",
-    "rlcp": "RLCP",
-    "thr": "Split THR",
-    "daps-thr": "DAPS THR",
-    "node-ex": "NodeEx",
-    "edge-ex": "EdgeEx",
-    "pagerank": "PageRank",
-    "pagerank-exact": "PageRank exact",
-}
+#: Names that stand for another method with a setting fixed, and that method.
+ALIASES = {"naps-h": "naps", "naps-g": "naps"}
 
-_LETTERS = ("aps", "raps", "saps", "thr", "cqr", "cf-gnn")  # scores whose names are abbreviations
+#: The settings that all methods have.
+COMMON = ("alpha", "seed", "allow_empty", "by")
+
+_LETTERS = ("aps", "raps", "saps", "thr", "cqr")  # scores whose names are abbreviations
 
 
-def make_method(name: str, settings: Settings | None = None, **changes: Any) -> Any:
-    """Return a method by its name, with these settings.
+def make_method(name: str, *, by: Any = None, level: Level | str | None = None, **settings: Any) -> Any:
+    """Return a method by its name, with some settings; those that are None are left to the method.
+
+    Parameters
+    ----------
+    name : str
+        A name of the table, see `list_methods`.
+    by, level
+        Groups within which coverage is to hold, and the level, as of a `Method`. One that chooses sets its own level.
+    **settings
+        `alpha`, `seed` and `allow_empty`, which all methods have, and the method's own (`settings_of`).
 
     Examples
     --------
     >>> make_method("naps", hops=3).localiser
     Hops(hops=3, decay='uniform', pool=0.0, alike=0.0)
     """
-    known_settings(changes)
-    start = Settings() if settings is None else settings
-    settings = replace(check_kind("settings", start, Settings, way="Pass settings by name instead."), **changes)
-    method = _with_level(choose("method", name, METHODS)(settings), settings)
-    return method if settings.by is None else with_groups(method, make_groups(settings.by))
+    entry = choose("method", name, METHODS)
+    given = {key: value for key, value in settings.items() if value is not None}
+    for key in given:
+        choose("settings", key, dict.fromkeys(sorted(settings_of(name))))
+    own = signature(entry).parameters
+    method: Any = entry(**{key: value for key, value in given.items() if key in own})
+    method = replace(method, **{key: value for key, value in given.items() if key not in own})
+    if isinstance(method, Method) and level is not None:
+        method = replace(method, level=_make_level(level, method.level))
+    return method if by is None else with_groups(method, make_groups(by))
 
 
-def _with_level(method: Any, settings: Settings) -> Any:
-    """Return a method at the level of the settings; one that chooses sets its own."""
-    level = settings.level
-    if level is None or isinstance(method, AutoMethod):
-        return method
+def _make_level(level: Level | str, before: Level) -> Level:
+    """Return a level from itself or from its name; a nominal one keeps the fallback of the method."""
     if not isinstance(level, str):
-        return replace(method, level=level)
+        return level
     kind = choose("level", level, LEVELS)
-    return replace(method, level=Nominal(settings.fallback) if kind is Nominal else kind())
+    made: Level = Nominal(getattr(before, "fallback", "full")) if kind is Nominal else kind()
+    return made
 
 
-def with_groups(method: AnyMethod, groups: Any) -> AnyMethod:
+def with_groups(method: MethodT, groups: Groups) -> MethodT:
     """Return a method with groups; those that learn from labels need some held out."""
-    if isinstance(method, AutoMethod):
+    if isinstance(method, Auto):
         return replace(method, by=groups)
     level = method.level if method.level.keeps_apart or not learns(groups) else Exact()
     return replace(method, groups=groups, level=level)
 
 
-def known_settings(names: Iterable[str]) -> None:
-    """Refuse what is the name of no setting."""
-    for name in names:
-        choose("settings", name, {attribute.name: attribute for attribute in fields(Settings)})
-
-
-class _Observed(Settings):
-    """Settings that keep the names of those that were read."""
-
-    def __getattribute__(self, name: str) -> Any:
-        if not name.startswith("_"):
-            self.__dict__.setdefault("_read", set()).add(name)
-        return super().__getattribute__(name)
-
-
-def _no_score(name: str) -> str | None:
-    """Say what to write if the name of a method is passed as a score."""
-    score = make_method(name).score if name in METHODS else None
-    alone = "" if isinstance(score, APS | None) else f", or {type(score).__name__}() for its score alone"
-    return f"{name!r} is a method: write make_method({name!r}){alone}" if name in METHODS else None
-
-
-SCORES.elsewhere = _no_score
-
-
 def settings_of(name: str) -> set[str]:
-    """Return the settings that make a difference to a method: those that its entry reads, and a level to be set.
+    """Return the names of a method's settings: the parameters of its function, and those that all methods have.
 
     Examples
     --------
     >>> "hops" in settings_of("naps"), "hops" in settings_of("split"), "level" in settings_of("auto")
     (True, False, False)
     """
-    settings = _Observed()
-    settings.__dict__["_read"] = set()
-    method = choose("method", name, METHODS)(settings)
-    read: set[str] = settings.__dict__["_read"]
-    return read if isinstance(method, AutoMethod) else read | {"level"}
+    entry = choose("method", name, METHODS)
+    kind = entry.__annotations__.get("return")
+    return {*signature(entry).parameters, *COMMON, *([] if kind in (Auto, "Auto") else ["level"])}
 
 
-def methods() -> dict[str, str]:
-    """Return the names of all methods, and what each is for."""
+def suitable(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some settings that a method has."""
+    known = settings_of(name)
+    return {key: value for key, value in settings.items() if key in known}
+
+
+def check_settings_known(names: Iterable[str]) -> None:
+    """Reject names that are a setting of no method."""
+    known = dict.fromkeys(sorted(set().union(*(settings_of(name) for name in METHODS))))
+    for name in names:
+        choose("settings", name, known)
+
+
+def _score_is_no_method(name: str) -> str | None:
+    """Return what to write if the name of a score is passed as a method."""
+    name = {"lac": "thr"}.get(name, name)
+    if name not in SCORES or name in METHODS:
+        return None
+    return f"{name!r} is a score: write the method 'split'" + ("" if name == "aps" else f" with score={name!r}")
+
+
+def _method_is_no_score(name: str) -> str | None:
+    """Return what to write if the name of a method is passed as a score."""
+    if name not in METHODS:
+        return None
+    score = make_method(name).score
+    alone = "" if isinstance(score, APS | None) else f", or {type(score).__name__}() for its score alone"
+    return f"{name!r} is a method: write make_method({name!r}){alone}"
+
+
+METHODS.elsewhere = _score_is_no_method
+SCORES.elsewhere = _method_is_no_score
+
+
+def list_methods() -> dict[str, str]:
+    """Return the names of all methods, each with one line that describes it."""
     return {name: describe(name) for name in METHODS}
 
 
 def describe(name: str) -> str:
-    """Return one line on what a method is for."""
+    """Return one line that describes a method."""
     return (choose("method", name, METHODS).__doc__ or "").strip().partition("\n")[0]
 
 
-def title(name: str, score: Any = None) -> str:
-    """Return what tables and charts call a method; a split goes by its score.
+def title(name: str, score: Score | str | None = None) -> str:
+    """Return the name of a method in tables and charts; a split goes by its score.
 
     Examples
     --------
-    >>> title("naps-h"), title("naps-exact"), title("split", "thr"), title("split"), title("cf-gnn")
-    ('NAPS-H', 'NAPS exact', 'Split THR', 'Split APS', 'CF-GNN')
+    >>> title("naps-h"), title("naps-exact"), title("thr"), title("split")
+    ('NAPS-H', 'NAPS exact', 'Split THR', 'Split APS')
     """
-    if name in _TITLES:
-        return _TITLES[name]
-    if name == "split":
-        scored = type(make_score(APS() if score is None else score))
+    if name in ("split", "thr"):
+        scored = THR if name == "thr" else type(make_score(APS() if score is None else score))
         score_name = SCORES.name_of(scored) or scored.__name__
         return f"Split {score_name.upper() if score_name in _LETTERS else score_name}"
     first, *more = name.split("-")
@@ -168,200 +166,32 @@ def title(name: str, score: Any = None) -> str:
     return start + "".join(f"-{part.upper()}" if len(part) == 1 else f" {part}" for part in more)
 
 
-@METHODS.add("split")
-def _split(settings: Settings) -> Method:
-    """Split conformal prediction with APS: one threshold for all nodes, without the graph. Guaranteed; often uneven."""
-    return _one_split(settings, Everyone())
+def name_of(method: AnyMethod) -> str:
+    """Return the name in the table that fits a method best; "method" if there is none.
 
+    The localiser and the level must be of the kinds of the entry. The decay, the groups and the score decide among
+    several entries, in this order.
 
-@METHODS.add("thr")
-def _threshold(settings: Settings) -> Method:
-    """Split conformal prediction with THR (also LAC), without the graph: small sets, uneven coverage. Guaranteed."""
-    return Method(THR(), Everyone(), Nominal(), settings.seed, settings.allow_empty)
-
-
-def _one_split(settings: Settings, localiser: Any, score: Any = None) -> Method:
-    """Return a method that needs no held-out labels, unless its score learns from them."""
-    score = make_score(settings.score) if score is None else score
-    return Method(score, localiser, Exact() if learns(score) else Nominal(), settings.seed, settings.allow_empty)
-
-
-def _naps(settings: Settings, decay: Decay, pool: float = 0.0, level: Any = None) -> Method:
-    """Return NAPS with a pool, where the settings have none, and at a level other than the nominal one."""
-    pool = pool if settings.pool is None else settings.pool
-    near = Hops(settings.hops, decay, pool, settings.alike or 0.0, settings.direction)
-    level = Nominal(settings.fallback) if level is None else level
-    return Method(settings.score, near, level, settings.seed, settings.allow_empty)
-
-
-def _decay(settings: Settings) -> Any:
-    return "uniform" if settings.decay is None else settings.decay
-
-
-@METHODS.add("naps")
-def _uniform(settings: Settings) -> Method:
-    """NAPS as published: thresholds from labelled nodes within K hops. Even coverage; full sets if they are few."""
-    return _naps(settings, _decay(settings))
-
-
-@METHODS.add("naps-h")
-def _hyperbolic(settings: Settings) -> Method:
-    """NAPS in which a labelled node k hops away has the weight 1/k."""
-    return _naps(settings, "hyperbolic")
-
-
-@METHODS.add("naps-g")
-def _geometric(settings: Settings) -> Method:
-    """NAPS in which the weight of a labelled node halves with each hop."""
-    return _naps(settings, "geometric")
-
-
-@METHODS.add("naps-exact")
-def _exact(settings: Settings) -> Method:
-    """NAPS pooled with all labelled nodes; held-out labels set the level. Meant for even coverage, guaranteed."""
-    return _naps(settings, _decay(settings), 10.0, Exact())
-
-
-@METHODS.add("naps-lengths")
-def _lengths(settings: Settings) -> Method:
-    """NAPS by path length: a threshold from the labelled nodes within a radius, for edges with lengths or strengths."""
-    pool, alike = settings.pool or 0.0, settings.alike or 0.0
-    near = PathLengths(settings.radius, _decay(settings), pool, alike, settings.direction)
-    return Method(settings.score, near, Nominal(settings.fallback), settings.seed, settings.allow_empty)
-
-
-def _wrapped(score: Any, kind: Any, **settings: Any) -> Any:
-    """Return a score of that kind made of another, or the other itself where there is one of that kind in it."""
-    inner = outer = make_score(score)
-    while inner is not None:
-        if isinstance(inner, kind):
-            return outer
-        inner = getattr(inner, "base", None)
-    return kind(outer, **settings)
-
-
-@METHODS.add("daps")
-def _diffused(settings: Settings) -> Method:
-    """DAPS: scores averaged over neighbours, one threshold. Small sets where neighbours share labels. Guaranteed."""
-    return _one_split(settings, Everyone(), _wrapped(settings.score, Diffused))
-
-
-@METHODS.add("daps-thr")
-def _diffused_threshold(settings: Settings) -> Method:
-    """DAPS with THR: probabilities averaged over neighbours. Very small sets, very uneven coverage. Guaranteed."""
-    return Method(Diffused(THR()), Everyone(), Nominal(), settings.seed, settings.allow_empty)
-
-
-@METHODS.add("daps-tuned")
-def _diffused_tuned(settings: Settings) -> Method:
-    """DAPS whose strength is tuned on some of the labels, so it can turn itself off. Guaranteed."""
-    score = TunedDiffused(make_score(settings.score), settings.alpha)
-    return Method(score, Everyone(), Exact(), settings.seed, settings.allow_empty)
-
-
-@METHODS.add("snaps")
-def _similar(settings: Settings) -> Method:
-    """SNAPS: scores averaged over neighbours and over nodes with similar features. Small sets. Guaranteed."""
-    score = make_score(settings.score)
-    score = score if isinstance(score, Similarity) else Similarity(score, settings.features)
-    return _one_split(settings, Everyone(), score)
-
-
-@METHODS.add("rlcp")
-def _randomised(settings: Settings) -> Method:
-    """RLCP: local weights around a random nearby node. Meant for even coverage; guaranteed without held-out labels."""
-    return _one_split(settings, Balls())
-
-
-@METHODS.add("pagerank")
-def _pagerank(settings: Settings) -> Method:
-    """Labelled nodes weighted by personalised PageRank, pooled with all. Meant for even coverage; no guarantee."""
-    return _walks(settings, Nominal(settings.fallback))
-
-
-@METHODS.add("pagerank-exact")
-def _pagerank_exact(settings: Settings) -> Method:
-    """PageRank weights; held-out labels set the level. Meant for even coverage, guaranteed."""
-    return _walks(settings, Exact())
-
-
-def _walks(settings: Settings, level: Any) -> Method:
-    near = PageRank(pool=30.0 if settings.pool is None else settings.pool)
-    return Method(settings.score, near, level, settings.seed, settings.allow_empty)
-
-
-@METHODS.add("node-ex")
-def _node_exchangeable(settings: Settings) -> Method:
-    """NodeEx, for graphs that grow node by node: `split` with outputs computed on the current graph. Guaranteed.
-
-    An alias of `split`, as Zargarbashi and Bojchevski (ICLR 2024) show to be enough: labelled nodes and new ones are
-    exchangeable once the model has scored all of them on the graph with all of them in it. What must not be used are
-    scores that were computed before nodes arrived. Cost: one more run of the model, and a sort.
+    Examples
+    --------
+    >>> from napsets.localisers import Hops
+    >>> name_of(Method("raps")), name_of(Method("thr")), name_of(Method("thr", Hops(3, "hyperbolic"), Exact()))
+    ('split', 'thr', 'naps-exact')
     """
-    return _split(settings)
-
-
-@METHODS.add("edge-ex")
-def _edge_exchangeable(settings: Settings) -> Method:
-    """EdgeEx, for graphs that grow edge by edge: weights of 1/degree, because hubs are labelled sooner."""
-    return _one_split(settings, InverseDegree())
-
-
-@METHODS.add("by-class")
-def _by_class(settings: Settings) -> Method:
-    """One threshold per class (Mondrian): coverage holds in every class, and sets are larger. Guaranteed."""
-    return with_groups(_split(settings), ByClass())
-
-
-@METHODS.add("clustered")
-def _clustered(settings: Settings) -> Method:
-    """One threshold per cluster of classes: nearly per-class coverage where classes are many and rare. Guaranteed."""
-    return with_groups(_split(settings), Clustered(seed=settings.seed))
-
-
-@METHODS.add("by-degree")
-def _by_degree(settings: Settings) -> Method:
-    """One threshold per group of degrees: coverage holds for hubs and for isolated nodes. Guaranteed."""
-    return with_groups(_split(settings), ByDegree())
-
-
-@METHODS.add("by-community")
-def _by_community(settings: Settings) -> Method:
-    """One threshold per community (Louvain): coverage holds in each that has enough labels. Guaranteed."""
-    return with_groups(_split(settings), ByCommunity(seed=settings.seed))
-
-
-@METHODS.add("informed")
-def _informed(settings: Settings) -> Method:
-    """Neighbours' labels as evidence for a node's label: smaller sets where they are informative. Guaranteed."""
-    score = make_score(settings.score)
-    kind = InformedIntervals if isinstance(score, IntervalScore | InformedIntervals) else Informed
-    informed = _wrapped(score, kind)
-    level = Full() if getattr(informed, "uses_held_out_labels", False) else Exact()
-    return Method(informed, Everyone(), level, settings.seed, settings.allow_empty)
-
-
-@METHODS.add("cf-gnn")
-def _corrected(settings: Settings) -> Method:
-    """CF-GNN: a second network, trained for small sets, corrects the probabilities. Guaranteed. Needs torch."""
-    score = _wrapped(settings.score, CFGNN, alpha=settings.alpha, seed=settings.seed)
-    return Method(score, Everyone(), Exact(), settings.seed, settings.allow_empty)
-
-
-@METHODS.add("auto")
-def _auto(settings: Settings) -> AutoMethod:
-    """Choose settings by trying them on the labels; even coverage counts more than small sets. Guaranteed."""
-    return _chosen(settings, "even")
-
-
-@METHODS.add("auto-small")
-def _small(settings: Settings) -> AutoMethod:
-    """Choose the settings with the smallest sets by trying them on the labels, even or not. Guaranteed."""
-    return _chosen(settings, "small")
-
-
-def _chosen(settings: Settings, prefer: Any) -> AutoMethod:
-    """Return a method that chooses; a score of numbers stays, that of labels is chosen."""
-    score = make_score(settings.score)
-    numbers = score if isinstance(score, IntervalScore) else None
-    return AutoMethod(settings.alpha, prefer, settings.seed, settings.allow_empty, score=numbers)
+    if isinstance(method, Auto):
+        return "auto" if method.prefer == "even" else "auto-small"
+    best, found = (False, False, False), "method"
+    for name in METHODS:
+        entry = make_method(name)
+        if isinstance(entry, Auto) or type(entry.localiser) is not type(method.localiser):
+            continue
+        if type(entry.level) is not type(method.level):
+            continue
+        alike = (
+            getattr(entry.localiser, "decay", None) == getattr(method.localiser, "decay", None),
+            type(entry.groups) is type(method.groups),
+            type(entry.score) is type(method.score),
+        )
+        if found == "method" or alike > best:
+            best, found = alike, name
+    return found

@@ -18,7 +18,6 @@ from napsets.checks.arguments import (
     IntArray,
     as_array,
     check_row_count,
-    frozen,
     sealed,
 )
 from napsets.checks.values import check_size
@@ -41,9 +40,6 @@ class PredictionIntervals(Prediction):
         As in `PredictionSets`.
     centre : numpy.ndarray, optional
         The best guess for each node.
-    end_thresholds : numpy.ndarray, optional
-        Of shape ``(nodes, 2)``, if the lower and the upper end have their own thresholds; `thresholds` then has the
-        larger one.
 
     Examples
     --------
@@ -73,7 +69,6 @@ class PredictionIntervals(Prediction):
     level: float | None = None
     ids: npt.NDArray[Any] | None = None
     centre: FloatArray | None = None
-    end_thresholds: FloatArray | None = None
 
     def __post_init__(self) -> None:
         self.check_rows()
@@ -81,13 +76,6 @@ class PredictionIntervals(Prediction):
             self.check_column(name)
         if self.centre is not None:
             self.check_column("centre")
-        if self.end_thresholds is not None:
-            ends = frozen(as_array("end_thresholds", self.end_thresholds))
-            if ends.shape != (self.nodes.size, 2):
-                raise InvalidInputError(
-                    f"`end_thresholds` must have shape {(self.nodes.size, 2)}, one row per node; got {ends.shape}"
-                )
-            object.__setattr__(self, "end_thresholds", ends)
         if (self.lower > self.upper).any():
             row = int((self.lower > self.upper).argmax())
             raise InvalidInputError(
@@ -175,7 +163,7 @@ class PredictionIntervals(Prediction):
             len(self), finite.size, float(finite.sum()), len(self) - finite.size, int((self.support == 0).sum())
         )
 
-    def covers(self, own: npt.NDArray[Any]) -> BoolArray:
+    def contains_own(self, own: npt.NDArray[Any]) -> BoolArray:
         """Return whether each interval contains its node's target, one entry per interval; nothing is checked."""
         inside: BoolArray = (self.lower <= own) & (own <= self.upper)
         return inside
@@ -208,7 +196,7 @@ class PredictionIntervals(Prediction):
         """Return a PyArrow table: node, lower, upper, width, threshold, support, effective_size, alpha."""
         pa = imported("pyarrow", "cli")
         columns = {
-            "node": pa.array(self.row_names),
+            "node": self.node_column(),
             "lower": pa.array(self.lower, pa.float64()),
             "upper": pa.array(self.upper, pa.float64()),
             "width": pa.array(self.widths, pa.float64()),

@@ -6,11 +6,15 @@ and asks it for what differs. Only its two subclasses, `PredictionSets` and `Pre
 
 from __future__ import annotations
 
+import json
+import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import cached_property
 from html import escape
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
@@ -30,7 +34,7 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.frames import find_rows, index_of
 from napsets.checks.text import html_table
-from napsets.checks.values import check_alpha, check_count, check_list, choose, plain, shown
+from napsets.checks.values import check_alpha, check_count, check_list, check_path, choose, plain, shown
 from napsets.errors import InvalidInputError, imported
 from napsets.predictions.summary import Summary
 
@@ -128,7 +132,7 @@ class Prediction(Sealed, ABC):
         """How large each row is: how many labels a set has, how wide an interval is."""
 
     @abstractmethod
-    def covers(self, own: npt.NDArray[Any]) -> BoolArray:
+    def contains_own(self, own: npt.NDArray[Any]) -> BoolArray:
         """Return whether each row contains its node's truth, one entry per row, as `own_labels` returns it."""
 
     @abstractmethod
@@ -273,7 +277,12 @@ class Prediction(Sealed, ABC):
 
     def contains(self, truth: ArrayLike, *, per: Per = "node") -> BoolArray:
         """Return whether each row contains its node's truth; the parameters are those of `own_labels`."""
-        return self.covers(self.own_labels(truth, per=per))
+        return self.contains_own(self.own_labels(truth, per=per))
+
+    def coverage(self, truth: ArrayLike, *, per: Per = "node") -> float:
+        """Return the share of rows that contain their node's truth; the parameters are those of `own_labels`."""
+        inside = self.contains(truth, per=per)
+        return float(inside.mean()) if inside.size else math.nan
 
     def _of_nodes(self, truth: npt.NDArray[Any]) -> npt.NDArray[Any]:
         nodes = check_integers("nodes", self.nodes)
@@ -334,7 +343,9 @@ class Prediction(Sealed, ABC):
     @cached_property
     def _places(self) -> dict[str, int]:
         named = self.nodes if self.ids is None and self.nodes.dtype.kind in "UO" else self.ids
-        return {} if named is None else {str(name): row for row, name in enumerate(named.tolist())}
+        names = [] if named is None else named.tolist()
+        texts = {name: row for row, name in enumerate(names) if isinstance(name, str)}  # before an integer like it
+        return {str(name): row for row, name in enumerate(names)} | texts
 
     def _take(self: Self, rows: IntArray) -> Self:
         """Return some of the rows, in their order: every array has one entry per row."""
@@ -352,6 +363,18 @@ class Prediction(Sealed, ABC):
         """What the nodes are called: their names where they have some, otherwise their numbers."""
         return self.nodes if self.ids is None else self.ids
 
+    def node_column(self) -> Any:
+        """Return the names of the nodes as an Arrow column, which holds integers or text, but not both."""
+        pa, names = imported("pyarrow", "cli"), self.row_names
+        if names.dtype == object and len({isinstance(name, str) for name in names}) == 2:
+            texts = names.astype(str)
+            if len(set(texts.tolist())) < len(set(names.tolist())):
+                raise InvalidInputError(
+                    "`ids` must differ as text to be a column of a table; an integer and a text do not"
+                )
+            names = texts
+        return pa.array(names)
+
     def to_pandas(self) -> Any:
         """Return the same table as a pandas frame."""
         imported("pandas", "spark")
@@ -361,11 +384,35 @@ class Prediction(Sealed, ABC):
         """Return the same table as a Polars frame."""
         return imported("polars", "polars").from_arrow(self.to_arrow())
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table of `to_arrow` to a Parquet or a CSV file, whole or not at all; lists are JSON text in CSV."""
+        target = check_path("path", path)
+        writer = choose("path", target.suffix.lower(), {".parquet": _write_parquet, ".csv": _write_csv})
+        part = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            writer(self.to_arrow(), part)
+            os.replace(part, target)
+        finally:
+            part.unlink(missing_ok=True)
+
     def _repr_html_(self) -> str:
         """Return the first rows as a table, for notebooks."""
         rows = ((self.row_names[i], *self.html_cells(i)) for i in range(min(_SHOWN, len(self))))
         more = f"<p>… and {len(self) - _SHOWN:,} more</p>" if len(self) > _SHOWN else ""
         return f"<p>{escape(repr(self))}</p>{html_table(self.shown, rows)}{more}"
+
+
+def _write_parquet(table: Any, path: Path) -> None:
+    imported("pyarrow.parquet", "cli", "pyarrow").write_table(table, path)
+
+
+def _write_csv(table: Any, path: Path) -> None:
+    pa, csv = imported("pyarrow", "cli"), imported("pyarrow.csv", "cli", "pyarrow")
+    for place, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            cells = [json.dumps(cell, ensure_ascii=False) for cell in table.column(place).to_pylist()]
+            table = table.set_column(place, field.name, pa.array(cells, pa.string()))
+    csv.write_csv(table, path)
 
 
 class ByName(Generic[Self]):

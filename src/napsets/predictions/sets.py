@@ -248,7 +248,7 @@ class PredictionSets(Prediction):
         _, column = np.nonzero(self.member)
         return np.split(column, np.cumsum(self.sizes)[:-1]) if len(self) else []
 
-    def covers(self, own: npt.NDArray[Any]) -> BoolArray:
+    def contains_own(self, own: npt.NDArray[Any]) -> BoolArray:
         """Return whether each set contains its node's label, one entry per set; nothing is checked."""
         inside: BoolArray = self.member[np.arange(len(self)), own]
         return inside
@@ -286,7 +286,7 @@ class PredictionSets(Prediction):
         index_type = pa.int32() if offsets[-1] < 2**31 else pa.int64()
         list_array = pa.ListArray if index_type == pa.int32() else pa.LargeListArray
         columns = {
-            "node": pa.array(self.row_names),
+            "node": self.node_column(),
             "labels": list_array.from_arrays(pa.array(offsets, index_type), values),
             "size": pa.array(self.sizes, pa.int32()),
             "threshold": pa.array(self.thresholds),

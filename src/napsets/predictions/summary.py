@@ -51,14 +51,11 @@ class SetsSummary(Sealed, Summary):
         Nodes with too little support: their threshold is +∞, and their set is full.
     unreached : int
         Nodes whose threshold rests on no calibration node at all.
-    capped : int
-        Neighbourhoods that `max_neighbourhood` has cut, on Spark.
     """
 
     size_counts: IntArray
     infinite: int
     unreached: int
-    capped: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size_counts", frozen(self.size_counts))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from napsets.report.data import ReportData
-from napsets.report.page import page_data, render, write_page, write_report
+from napsets.report.page import ReportData, page_data, render, write_page, write_report
 
 __all__ = ["ReportData", "page_data", "render", "write_page", "write_report"]

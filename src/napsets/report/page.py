@@ -1,58 +1,147 @@
-"""One HTML file, with template, style sheet, script and charts library in one text: a report, or a page over time.
-
-`page_data` computes what a report shows, as plain rows; `render` makes a text of it.
-"""
+"""A report: `page_data` computes what it shows, as plain rows, and `render` makes one HTML text of it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
+from napsets import __version__
 from napsets.checks.arguments import ArrayLike
-from napsets.checks.text import visible
-from napsets.errors import InvalidInputError, imported
+from napsets.checks.text import percent
+from napsets.checks.values import plain
+from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.results import Comparison
-from napsets.files.paths import check_output, replacing
+from napsets.evaluation.verdict_words import Verdict, is_proven
 from napsets.graph import Graph
-from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
-from napsets.report.chart_parts import (
-    LOOKS,
+from napsets.methods import list_methods
+from napsets.predictions import PredictionSets
+from napsets.report.first_screen import Commands, FirstScreen, first_screen
+from napsets.report.html import as_json, check_place, filled, write_text
+from napsets.report.rows import (
+    DRAWN_SIZE,
+    JUDGED_SIZE,
     Row,
-    Spec,
-    Table,
     band_rows,
-    between,
-    coverage,
     curve_rows,
-    drawn,
-    frame,
     front_rows,
     method_rows,
-    number_axis,
-    reach,
-    target_rule,
-    tips,
+    neighbourhood_rows,
 )
-from napsets.report.charts import charts
-from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, facts_of, focus, neighbourhood_map, node_names
-from napsets.report.explorer import explore
-from napsets.report.intervals_page import IntervalsPage
-from napsets.report.record import as_json, record_of
-from napsets.report.sets_page import SetsPage
-from napsets.report.summary import Vocabulary, cell, code, sentence, summarise, unbroken
+from napsets.report.words import Words
 
-ASSETS = Path(__file__).parent / "assets"
-#: The page of each kind of prediction.
-Page = SetsPage | IntervalsPage
-PAGES: Mapping[type[Prediction], type[Page]] = {PredictionSets: SetsPage, PredictionIntervals: IntervalsPage}
-#: Exposes only vegaEmbed to the page's script.
-_SNIPPET = "window.vegaEmbed = vegaEmbed;"
+if TYPE_CHECKING:
+    from napsets.report.explorer import Explorer
+    from napsets.report.parts import Parts, Shown
+
 #: Options of a report that are about its page, and no settings of a comparison.
-_PAGE_OPTIONS = ("class_names", "title", "dataset", "model", "words", "tables")
+_PAGE_OPTIONS = ("class_names", "title", "dataset", "model", "words", "tables", "commands")
+#: Neighbourhoods that are listed, those covered least first.
+_LISTED = 6
+
+#: A user's own table: a title and rows.
+UserTable = tuple[str, Sequence[Mapping[str, object]]]
+
+
+@dataclass(frozen=True)
+class ShownMethod:
+    """A method as the page shows it."""
+
+    name: str  #: Its name in the table of methods.
+    title: str  #: What charts call it; no two are the same.
+    text: str  #: What it is for, in one line.
+    exact: bool  #: Whether it covers at the target rate if calibration and judged nodes are exchangeable.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReportData:
+    """Everything that stands on a page.
+
+    Attributes
+    ----------
+    title, facts
+        The title, and what was done on what: names and values.
+    shown, parts
+        The comparison as the page shows it, and what belongs to its kind of prediction.
+    verdict, screen
+        The verdict, and the sentences of the first screen.
+    listed : list of ShownMethod
+        The methods, the baseline first.
+    methods, curve, band
+        One row per method; one per method and error rate; and at each error rate where chance puts the coverage of the
+        method that the page is about.
+    front, front_over
+        One row per method: its size and its gap over groups compared with chance; and those groups in words.
+    balls, left_out
+        Neighbourhoods with every method's coverage, and how many judged nodes are in none.
+    explorer, specs, tables, commands
+        The explorer, the charts by name, the user's own tables, and what to run next.
+    """
+
+    title: str
+    facts: list[tuple[str, str]]
+    shown: Shown
+    parts: Parts
+    verdict: Verdict
+    screen: FirstScreen
+    listed: list[ShownMethod]
+    methods: list[Row]
+    curve: list[Row]
+    band: list[Row]
+    front: list[Row]
+    front_over: str
+    balls: list[Row]
+    left_out: int
+    explorer: Explorer
+    specs: dict[str, Row]
+    tables: Sequence[UserTable] = ()
+    commands: Commands = field(default_factory=Commands)
+
+    @property
+    def comparison(self) -> Comparison:
+        """The comparison that the page is about."""
+        return self.shown.comparison
+
+    @property
+    def first_id(self) -> object:
+        """The id of the node that the explorer opens with."""
+        return plain(self.shown.names[self.explorer.nodes[self.explorer.start]])
+
+    @property
+    def cards(self) -> list[tuple[str, str, str]]:
+        """The headline numbers: name, value of the recommended method, and what to compare it with."""
+        focus, base = self.methods[self.shown.taken], self.methods[0]
+        target = f"target {percent(1 - self.comparison.alpha, 0)}"
+        beside = "" if focus is base else f"{base['method']} {percent(base['coverage'])}"
+        size, *rest = self.parts.cards(focus, base)
+        cards = [("Coverage", percent(focus["coverage"]), [target, beside]), size]
+        if focus["neighbourhoods"]:
+            count, held = focus["neighbourhoods"], percent(focus["in_neighbourhoods"], 0)
+            other = "" if focus is base else f", {base['method']} {percent(base['lowest'])}"
+            note = (
+                f"of its {self.shown.words.nodes} covered{other}; {count} neighbourhood{'s' * (count != 1)} compared, "
+            )
+            note += f"with {held} of the evaluation {self.shown.words.nodes}"
+            cards.append(("Worst neighbourhood", percent(focus["lowest"]), [note]))
+        return [(name, value, ", ".join(note for note in notes if note)) for name, value, notes in [*cards, *rest]]
+
+    @property
+    def compared(self) -> list[str]:
+        """The titles of the baseline and of the method that the page is about, each once."""
+        return list(dict.fromkeys([self.shown.titles[0], self.shown.titles[self.shown.place]]))
+
+    @property
+    def worst(self) -> list[Row]:
+        """The neighbourhoods with enough nodes that the method that the page is about covers least."""
+        title = self.shown.titles[self.shown.place]
+        return sorted((ball for ball in self.balls if ball["judged"]), key=lambda ball: ball[title])[:_LISTED]
 
 
 def write_report(
@@ -107,13 +196,7 @@ def write_page(path: str | os.PathLike[str], comparison: Comparison, **shown: An
         The file.
     """
     check_place(path)
-    return _write(path, render(page_data(comparison, **shown)))
-
-
-def _write(path: str | os.PathLike[str], text: str) -> Path:
-    with replacing(Path(path)) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return Path(path)
+    return write_text(path, render(page_data(comparison, **shown)))
 
 
 def page_data(
@@ -125,8 +208,9 @@ def page_data(
     dataset: str | None = None,
     model: str | None = None,
     words: str | None = None,
-    tables: Sequence[Table] | None = None,
-    settings: Mapping[str, Any] | None = None,
+    tables: Sequence[UserTable] | None = None,
+    commands: Commands | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> ReportData:
     """Compute the page's contents.
 
@@ -144,199 +228,155 @@ def page_data(
     words : str, optional
         What a node and its label are, separated by a comma: "package, build system".
     tables : sequence of (title, rows), optional
-        Reproduction tables, each a title and a list of dictionaries.
-    settings : mapping, optional
-        More that ``napsets inspect --like`` should know: how the files were read.
+        Tables of your own, each a title and a list of dictionaries.
+    commands : Commands, optional
+        What to run next, where the page was made from files.
+    progress : callable, optional
+        Called as ``progress(done, total)`` with the nodes of the explorer.
     """
+    from napsets.report.explorer import explore
+    from napsets.report.intervals import interval_parts
+    from napsets.report.parts import Shown
+    from napsets.report.sets import class_names_of, set_parts
+
     if comparison.alphas != CURVE_ALPHAS:
         raise InvalidInputError(
             f"`comparison` must hold the error rates that the page draws, {len(CURVE_ALPHAS)} of them; it holds "
             f"{len(comparison.alphas)}. Make it with compare(..., alphas=CURVE_ALPHAS)."
         )
-    page = PAGES[comparison.prediction](comparison, class_names)
+    of_sets = comparison.prediction is PredictionSets
     names = node_names(comparison, ids)
-    verdict = comparison.verdict(page.class_names)
-    place = focus(comparison, verdict)
-    front, front_over = front_rows(page, verdict.method)
-    neighbourhoods = neighbourhood_map(comparison)
-    details = page.rows(place, [group.name for group in verdict.weak if group.what == "class"])
-    return ReportData(
-        title=title or f"{page.heading} {f'for {dataset}' if dataset else 'on a graph'}",
-        facts=facts_of(comparison, dataset, model, page.graph_fact),
-        alpha=comparison.alpha,
-        hops=comparison.hops,
+    classes = class_names_of(class_names, comparison.data.outputs.shape[1]) if of_sets else None
+    verdict = comparison.verdict(classes)
+    listed = shown_methods(comparison)
+    taken = [result.name for result in comparison].index(verdict.method)
+    shown = Shown(
         comparison=comparison,
-        kind=page,
+        titles=[method.title for method in listed],
+        words=Words.parse(words, comparison.prediction.noun),
+        place=taken or min(1, len(comparison) - 1),
+        taken=taken,
+        weak=[group.name for group in verdict.weak if group.what == "class"],
+        names=names,
+    )
+    parts = interval_parts(shown, class_names) if classes is None else set_parts(shown, classes)
+    covered = shown.covered()
+    front, front_over = front_rows(comparison, shown.titles, verdict.method, parts.size.field, parts.ends)
+    balls, left_out = neighbourhood_rows(comparison, shown.titles, covered, parts.ball_size.field)
+    field_about, about = parts.about
+    balls = [ball | {field_about[0]: about(ball.pop("rows"))} for ball in balls]
+    commands = commands or Commands()
+    rows = method_rows(comparison, shown.titles, covered)
+    data = ReportData(
+        title=title or f"Prediction {shown.words.noun}s {f'for {dataset}' if dataset else 'on a graph'}",
+        facts=facts_of(comparison, dataset, model, len(parts.class_names)),
+        shown=shown,
+        parts=parts,
         verdict=verdict,
-        shown=page.methods,
-        methods=method_rows(page),
-        curve=curve_rows(page),
-        band=band_rows(comparison.results[place], comparison.alphas),
-        by_degree=details.pop("by_degree"),
+        screen=first_screen(shown, parts, verdict, commands),
+        listed=listed,
+        methods=[row | own for row, own in zip(rows, parts.columns, strict=True)],
+        curve=curve_rows(comparison, shown.titles, parts.curves),
+        band=band_rows(comparison.results[shown.place], comparison.alphas),
         front=front,
         front_over=front_over,
-        balls=neighbourhoods.rows(page),
-        links=neighbourhoods.links,
-        left_out=neighbourhoods.left_out,
-        explorer=explore(page, names=names, ball=neighbourhoods.ball, focus=place),
-        record=record_of(comparison, {**page.recorded, **(settings or {})}, comparison.results[place].name),
-        details=details,
-        names=names,
-        words=Vocabulary.parse(words),
+        balls=balls,
+        left_out=left_out,
+        explorer=explore(shown, parts, progress),
+        specs={},
         tables=list(tables or []),
+        commands=commands,
     )
+    data.specs.update(_charts(data))
+    return data
 
 
-def check_place(path: str | os.PathLike[str]) -> None:
-    """Refuse a place that cannot be written to before any work is done."""
-    folder = Path(os.path.realpath(path)).parent
-    if not folder.is_dir():
-        raise InvalidInputError(f"`path` must lie in a folder that exists; {folder} does not")
-    check_output(path, suffixes=(".html", ".htm"), name="path")
+def _charts(data: ReportData) -> dict[str, Row]:
+    """Return every chart of the page by its name."""
+    from napsets.report import charts
+
+    shown, parts = data.shown, data.parts
+    looks, target = charts.Looks(shown.titles), 1.0 - data.comparison.alpha
+    specs = {
+        "front": charts.front(looks, data.front, parts.size),
+        "tradeoff": charts.tradeoff(looks, data.curve, target, parts.size),
+        "up-to": charts.up_to(looks, parts.up_to, parts.up_to_measure, skewed=parts.skewed),
+        "gap": charts.gap(looks, data.curve, parts.size, data.band),
+        "scores": charts.scores(shown.words.Label),
+    }
+    for group in parts.groupings:
+        specs[group.name] = charts.by_group(looks, group.rows, group.field, target, *group.columns)
+    if data.balls:
+        specs["funnel"] = charts.funnel(looks, data.balls, data.comparison.alpha, parts.about[0])
+    return specs
+
+
+def shown_methods(comparison: Comparison) -> list[ShownMethod]:
+    """Return the methods of a comparison, in its order."""
+    texts, often = list_methods(), Counter(result.title for result in comparison)
+    return [
+        ShownMethod(
+            result.name,
+            result.title if often[result.title] == 1 else f"{result.title} ({result.name})",
+            texts.get(result.name, ""),
+            is_proven(result.calibrated),
+        )
+        for result in comparison
+    ]
+
+
+def node_names(comparison: Comparison, ids: ArrayLike | None) -> npt.NDArray[Any]:
+    """Return what the nodes are called on the page."""
+    graph = comparison.graph
+    names = comparison.ids if ids is None else np.asarray(ids)
+    if names is None:
+        names = np.arange(graph.num_nodes) if graph.original_ids is None else graph.original_ids
+    if names.shape != (graph.num_nodes,):
+        raise InvalidInputError(f"`ids` must have one entry per node, {graph.num_nodes}; got shape {names.shape}")
+    return names
+
+
+def facts_of(comparison: Comparison, dataset: str | None, model: str | None, classes: int) -> list[tuple[str, str]]:
+    """Return what was done, on what."""
+    graph, hops = comparison.graph, comparison.hops
+    edges = graph.num_edges if graph.directed else graph.num_edges // 2
+    facts = [
+        ("Dataset", dataset or ""),
+        ("Model", model or ""),
+        ("Graph", f"{graph.num_nodes:,} nodes, {edges:,} edges{f', {classes} classes' if classes else ''}"),
+        ("Calibration", f"{comparison.data.calibration.size:,} labelled nodes"),
+        ("Evidence", comparison.evidence),
+        ("Evaluation", f"{comparison.nodes.size:,} other labelled nodes"),
+        ("Neighbourhood", f"{hops} hop{'s' * (hops != 1)}"),
+        ("Error rate", f"alpha = {comparison.alpha:g}"),
+        ("Score", type(comparison.settings["score"]).__name__),
+        ("Seed", str(comparison.settings["seed"])),
+        ("Made with", f"napsets {__version__}"),
+    ]
+    return [(name, value) for name, value in facts if value]
 
 
 def render(data: ReportData) -> str:
     """Return the page as one text."""
-    noun = data.comparison.prediction.noun
-    return _filled(
-        f"{noun}s.html.j2",
+    from napsets.report.charts import FIRST_GROUPS, LOOKS
+    from napsets.report.explorer import pack
+
+    explorer = data.explorer
+    packed = {"nodes": explorer.shown, "methods": data.shown.titles}
+    return filled(
+        "page.html.j2",
         data=data,
-        kind=data.kind,
-        prediction=data.comparison.prediction,
-        methods=data.shown,
+        words=data.shown.words,
+        parts=data.parts,
         verdict=data.verdict,
-        summary=summarise(data, data.words),
-        reasons=_counted_reasons(data),
+        screen=data.screen,
+        methods=data.listed,
+        explorer=explorer,
         looks=LOOKS,
+        first_groups=FIRST_GROUPS,
         drawn_size=DRAWN_SIZE,
         judged_size=JUDGED_SIZE,
-        specs=as_json(charts(data)),
-        explorer=as_json(_explorer(data)),
-        record=as_json(data.record),
-        script=_script(f"{noun}s"),
-    )
-
-
-def _filled(template: str, **values: Any) -> str:
-    """Return a template with its values, the style sheet and the charts library."""
-    jinja2 = imported("jinja2", "report")
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(ASSETS),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        # Text is made visible before the template writes it; markup, which the template itself made, is let alone.
-        finalize=lambda value: visible(value) if type(value) is str else value,
-    )
-    environment.filters |= {"cell": cell, "sentence": sentence, "code": code, "unbroken": unbroken}
-    style = (ASSETS / "report.css").read_text(encoding="utf-8")
-    page: str = environment.get_template(template).render(style=style, library=library(), **values)
-    return page
-
-
-def _script(leaf: str) -> str:
-    """Return the page's script: what all pages do, and what those of one kind do."""
-    parts = ((ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in ("page", "explorer", leaf))
-    return "\n".join(['"use strict";', "(() => {", *parts, "  start();", "})();", ""])
-
-
-@lru_cache(maxsize=1)
-def library() -> str:
-    """Return the charts library (Vega, Vega-Lite and Vega-Embed) as one script."""
-    vl_convert = imported("vl_convert", "report", "vl-convert-python")
-    script: str = vl_convert.javascript_bundle(_SNIPPET)
-    return script.replace("</script", r"<\/script")
-
-
-def _counted_reasons(data: ReportData) -> list[tuple[int, str, int]]:
-    """Return the reasons that some nodes can be explored for: place, name and how many nodes."""
-    counts = data.explorer.reason.sum(axis=0).tolist()
-    return [(r, name, counts[r]) for r, name in enumerate(data.explorer.reasons) if counts[r]]
-
-
-def _explorer(data: ReportData) -> dict[str, Any]:
-    """Return what the page's script reads."""
-    return vars(data.explorer) | {
-        "methods": [method.title for method in data.shown],
-        "kinds": [method.kind for method in data.shown],
-        "alpha": data.alpha,
-        "hops": data.hops,
-        "start": data.explorer.start,
-    }
-
-
-# -- over time --------------------------------------------------------------------------------------------------------
-
-#: The decimal logarithm of the capital at which an alarm rings.
-_RINGS = 2.0
-#: The dots on the first line of a picture.
-_DOTS = {"filled": True, "size": 16, "color": "var(--method-0)"}
-_TIPS = tips(
-    ("labels", "Labels", ",d"), ("coverage", "Coverage", ".1%"), ("low", "95 % from", ".1%"), ("high", "to", ".1%"),
-    ("recent_coverage", "Of the last labels", ".1%"), ("recent_size", "Mean size of these", ".3~f"),
-)  # fmt: skip
-
-
-def over_time_charts(result: dict[str, Any], alpha: float, noun: str = "set") -> dict[str, Spec]:
-    """Return the charts of what ``evaluate --in-order`` found (figures and ``over_time``) by their names."""
-    rows: list[Row] = [
-        point | dict(zip(("low", "high"), point["coverage_interval"], strict=True)) for point in result["over_time"]
-    ]
-    window, size = result["window"], "Mean size" if noun == "set" else "Mean width"
-    x = number_axis("labels", "Labels so far", form="~s")
-    share = coverage("coverage", reach(rows, "coverage", "recent_coverage", include=1.0 - alpha), target=1.0 - alpha)
-    pictures = {
-        "coverage": [
-            # The interval is wide at first: it is cut where the axis ends.
-            drawn("area", between({"x": x, "y": share}, "y", "low", "high"), color="var(--band)", clip=True),
-            target_rule(1.0 - alpha, "y"),
-            drawn("line", {"x": x, "y": share | {"field": "recent_coverage"}}, color="var(--method-1)", opacity=0.7),
-            drawn("line", {"x": x, "y": share, "tooltip": _TIPS}, color="var(--method-0)", strokeWidth=2, point=_DOTS),
-        ],
-        "size": _lines(x, rows, ("mean_size", "recent_size"), f"{size} so far, and of the last {window}"),
-        "alarms": [
-            target_rule(_RINGS, "y"),
-            *_lines(x, rows, ("log10_coverage", "log10_exchangeability"), "Evidence, powers of ten", _RINGS),
-        ],
-    }
-    if rows and rows[-1]["label_delay"] is not None:
-        known = [row for row in rows if row["label_delay"] is not None]
-        pictures["delay"] = _lines(x, known, ("label_delay",), f"Median delay of the last {window} labels", include=0.0)
-    return {name: frame(260, layers, rows) for name, layers in pictures.items()}
-
-
-def _lines(x: Spec, rows: list[Row], fields: tuple[str, ...], title: str, include: float | None = None) -> list[Spec]:
-    """Return one line for each of some columns."""
-    domain = reach(rows, *fields, include=rows[0][fields[0]] if include is None else include)
-    return [
-        drawn(
-            "line",
-            {
-                "x": x,
-                "y": number_axis(field, title, domain=domain),
-                "tooltip": tips(("labels", "Labels", ",d"), (field, title, ".3~f")),
-            },
-            color=f"var(--method-{place})", strokeWidth=2, point=False if place else _DOTS,
-        )
-        for place, field in enumerate(fields)
-    ]  # fmt: skip
-
-
-def write_over_time(
-    path: str | os.PathLike[str],
-    result: dict[str, Any],
-    alpha: float,
-    noun: str,
-    figures: Sequence[tuple[str, str]],
-) -> Path:
-    """Write a page about coverage over time, in the report's style; `figures` stand beside the pictures.
-
-    The other parameters are those of `over_time_charts`.
-    """
-    check_place(path)
-    shown = {"title": f"{noun.capitalize()}s over time", "noun": noun, "window": result["window"], "alpha": alpha}
-    pictures = over_time_charts(result, alpha, noun)
-    return _write(
-        path, _filled("over_time.html.j2", pictures=pictures, figures=figures, specs=as_json(pictures), **shown)
+        specs=as_json(data.specs),
+        finder=as_json({"names": explorer.names, "start": explorer.start, "reason": explorer.reason.tolist()}),
+        packed=pack(as_json(packed)),
     )

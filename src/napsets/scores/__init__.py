@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from napsets.scores.averaged import Diffused, Similarity, TunedDiffused, similar_nodes
+from napsets.scores.averaged import Diffused, Similarity, similar_nodes
 from napsets.scores.base import (
-    BOUND,
     SCORES,
     BoundLabels,
     BoundScore,
@@ -15,10 +14,8 @@ from napsets.scores.base import (
     learns,
     make_score,
     prediction_type,
-    training_progress,
 )
 from napsets.scores.by_label import ByLabel
-from napsets.scores.cf_gnn import CFGNN
 from napsets.scores.informed import Informed, informed_probabilities
 from napsets.scores.informed_intervals import InformedIntervals
 from napsets.scores.residuals import CQR, AbsoluteResidual, BoundIntervals, NormalisedResidual
@@ -26,8 +23,6 @@ from napsets.scores.rows import APS, RAPS, SAPS, THR, RankScore, Sharpened, aps_
 
 __all__ = [
     "APS",
-    "BOUND",
-    "CFGNN",
     "CQR",
     "RAPS",
     "SAPS",
@@ -48,7 +43,6 @@ __all__ = [
     "Score",
     "Sharpened",
     "Similarity",
-    "TunedDiffused",
     "aps_scores",
     "bind",
     "informed_probabilities",
@@ -56,5 +50,4 @@ __all__ = [
     "make_score",
     "prediction_type",
     "similar_nodes",
-    "training_progress",
 ]

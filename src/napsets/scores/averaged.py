@@ -1,19 +1,18 @@
 """Scores that are averaged over other nodes: DAPS and SNAPS, for any score.
 
-`Diffused` (Zargarbashi et al., ICML 2023) averages over neighbours with a strength that is set, `TunedDiffused` with
-one that is tuned on labels which then calibrate nothing. `Similarity` (Song et al., NeurIPS 2024) averages over
-neighbours and over nodes with similar features.
+`Diffused` (Zargarbashi et al., ICML 2023) averages over neighbours. `Similarity` (Song et al., NeurIPS 2024) averages
+over neighbours and over nodes with similar features.
 
 A score is a value: equal scores are interchangeable, and files name its settings. Features are an array of any size.
-So a setting of features is the text of their fingerprint (`Features`), which is compared, shown and written, and which
-holds the features themselves while they are in memory. What a file gives back is the text alone.
+So a setting of features is the text of their fingerprint (`Features`), which is compared, shown and described, and
+which holds the features themselves; a file of a calibrated method has both.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,16 +23,12 @@ from napsets.checks.arguments import (
     IntArray,
     Sealed,
     as_array,
-    check_probabilities,
-    check_scores,
     sealed,
 )
-from napsets.checks.values import check_alpha, check_count, check_list, check_share, check_threads, shown
+from napsets.checks.values import check_count, check_share, check_threads, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
-from napsets.quantile import weighted_quantile
 from napsets.scores.base import (
-    BOUND,
     SCORES,
     BoundLabels,
     BoundScore,
@@ -42,8 +37,9 @@ from napsets.scores.base import (
     learns,
     make_score,
     require_graph,
+    uses_features,
 )
-from napsets.scores.evidence import evenly, means_around
+from napsets.scores.evidence import means_around
 from napsets.scores.rows import APS
 
 _ROWS = 1 << 16  # nodes scored, or averaged, at a time
@@ -81,9 +77,22 @@ class Diffused:
         """Whether the score underneath learns from labels."""
         return learns(self.base)
 
-    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> BoundMatrix:
+    @property
+    def uses_features(self) -> bool:
+        """Whether the score underneath compares nodes by their features."""
+        return uses_features(self.base)
+
+    def bind(
+        self,
+        outputs: npt.NDArray[Any],
+        u: FloatArray,
+        graph: Graph | None,
+        reference: Labelled,
+        *,
+        features: Any = None,
+    ) -> BoundMatrix:
         """Return the diffused scores of all nodes."""
-        inner, scores, graph = bind_around(self.base, outputs, u, graph, reference)
+        inner, scores, graph = bind_around(self.base, outputs, u, graph, reference, features)
         alone = graph.degrees == 0
         for _ in range(self.steps):
             mixed = _mix(scores, graph.neighbour_means(scores), self.strength)
@@ -93,17 +102,21 @@ class Diffused:
 
 
 def bind_around(
-    score: Any, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled
+    score: Any,
+    outputs: npt.NDArray[Any],
+    u: FloatArray,
+    graph: Graph | None,
+    reference: Labelled,
+    features: Any = None,
 ) -> tuple[Any, FloatArray, Graph]:
     """Bind a score that is to be averaged over neighbours; return its scores of all nodes and labels, and the graph."""
     known = require_graph(graph)
-    inner = bind(score, outputs, u, known, reference)
+    inner = bind(score, outputs, u, known, reference, features=features)
     nodes = np.arange(len(outputs))
     parts = [inner.matrix(nodes[i : i + _ROWS]) for i in range(0, max(1, nodes.size), _ROWS)]  # to bound the memory
     return inner, np.concatenate(parts), known
 
 
-@BOUND.add("matrix")
 @dataclass(frozen=True, eq=False)
 class BoundMatrix(Sealed, BoundLabels):
     """Scores of every node at every label, as they are."""
@@ -120,91 +133,9 @@ class BoundMatrix(Sealed, BoundLabels):
         """Scores of the given nodes at every label."""
         return self.scores[nodes]
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what a file keeps of it: a description, and arrays."""
-        return {"name": "matrix"}, {"probabilities": self.probabilities, "score_matrix": self.scores}
-
-    @classmethod
-    def from_parts(cls, described: dict[str, Any], arrays: dict[str, Any]) -> BoundMatrix:
-        """Put together what `parts` gave, checking it."""
-        p, scores = check_probabilities(arrays["probabilities"]), arrays["score_matrix"]
-        check_scores("score_matrix", scores.reshape(-1))
-        if scores.shape != p.shape:
-            raise InvalidInputError(
-                f"`score_matrix` must have the shape of `probabilities`, {p.shape}; got {scores.shape}"
-            )
-        return cls(p, scores)
-
-
-#: Nodes outside the reference on which sizes are compared, at most.
-_SIZED = 20_000
-STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-
-
-@SCORES.add("tuned-diffused")
-@dataclass(frozen=True)
-class TunedDiffused:
-    """`Diffused` with the strength that makes the smallest sets, as Zargarbashi et al. (ICML 2023) tune DAPS.
-
-    For each strength, the reference scores give a threshold, and the sets of the other nodes a mean size, empty sets
-    counted as what they are. The strength with the smallest is taken, of equals the weakest; 0, no diffusion, is among
-    them, because diffusion costs where neighbours differ. Reference labels have then been used, and set no level.
-
-    *Guarantee*: with an exact level, 1 − alpha in finite samples: which nodes are held out plays no part in the
-    choice. *Cost*: one sum over neighbours, edges × classes, and a sort of scores for each strength.
-
-    Attributes
-    ----------
-    base : Score or str
-        The score that is averaged.
-    alpha : float
-        The error rate that sizes are compared at.
-    strengths : tuple of float
-        What is tried, from 0 to 1 each.
-    """
-
-    base: Any = field(default_factory=APS)
-    alpha: float = 0.1
-    strengths: tuple[float, ...] = STRENGTHS
-    learns: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "base", make_score(self.base))
-        object.__setattr__(self, "alpha", check_alpha(self.alpha))
-        tried = check_list("strengths", self.strengths, "numbers from 0 to 1")
-        if not tried:
-            raise InvalidInputError("`strengths` must hold at least one number from 0 to 1; it is empty")
-        object.__setattr__(self, "strengths", tuple(sorted({check_share("strengths", strength) for strength in tried})))
-
-    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> BoundMatrix:
-        """Return the scores diffused with the strength that reference labels choose."""
-        inner, scores, graph = bind_around(self.base, outputs, u, graph, reference)
-        means = means_around(graph, scores)
-        strength = self._choose(scores, means, reference)
-        return BoundMatrix(inner.probabilities, sealed(_mix(scores, means, strength)), inner)
-
-    def _choose(self, scores: FloatArray, means: FloatArray, reference: Labelled) -> float:
-        """Return the strength with the smallest sets; of equals the weakest."""
-        rest = np.ones(scores.shape[0], dtype=bool)
-        rest[reference.nodes] = False
-        others = np.flatnonzero(rest)
-        others = others[evenly(others.size, _SIZED)]
-        known = reference.nodes, reference.labels
-        sizes = [
-            _mean_size(_mix(scores[known], means[known], strength), _mix(scores[others], means[others], strength), self)
-            for strength in self.strengths
-        ]
-        return self.strengths[sizes.index(min(sizes))]
-
 
 def _mix(scores: FloatArray, means: FloatArray, strength: float) -> FloatArray:
     return (1.0 - strength) * scores + strength * means
-
-
-def _mean_size(known: FloatArray, others: FloatArray, setting: TunedDiffused) -> float:
-    """Return the mean size of sets at the threshold that known scores give."""
-    threshold = weighted_quantile(known, np.ones(known.size), setting.alpha)
-    return int(np.count_nonzero(others <= threshold)) / max(len(others), 1)
 
 
 class Features(str):
@@ -285,8 +216,7 @@ class Similarity:
     base : Score or str
         The score that is averaged.
     features : array of shape (nodes, columns) or SciPy sparse matrix, optional
-        The features by which nodes are compared; by default the model's probabilities. A saved method keeps its scores
-        and the fingerprint of its features, not the features.
+        The features by which nodes are compared; by default the model's probabilities.
     neighbours : int
         k, how many similar nodes count.
     similar, near : float
@@ -330,7 +260,7 @@ class Similarity:
         values = self.features.values
         if values is None:
             raise InvalidInputError(
-                f"`features` must be given again to score nodes: a file keeps their fingerprint alone, {self.features}"
+                f"`features` must be given again to score nodes; only their fingerprint is known, {self.features}"
             )
         if values.shape[0] != outputs.shape[0]:
             raise InvalidInputError(f"`features` must have one row per node, {outputs.shape[0]}; got {values.shape[0]}")
@@ -365,7 +295,7 @@ def similar_nodes(
     >>> nodes[:, 0].tolist(), cosines[:, 0].round(2).tolist()
     ([1, 0, 3, 0], [1.0, 1.0, 0.71, 0.71])
     """
-    from napsets.kernels.similar import similar_dense, similar_sparse
+    from napsets.kernels.similar import nearest_rows, similar_sparse
 
     kept = check_features("features", features)
     values = None if kept is None else kept.values
@@ -373,13 +303,17 @@ def similar_nodes(
         raise InvalidInputError("`features` must be a table of numbers, one row per node; got none")
     count = min(check_count("neighbours", neighbours), max(values.shape[0] - 1, 0))
     threads = check_threads(threads)
-    if isinstance(values, np.ndarray):
-        return similar_dense(values, count, threads)
-    by_column = np.bincount(values.indices, minlength=values.shape[1]).astype(np.float64)
-    entries = float(values.shape[0]) * values.shape[1]
-    if entries <= _DENSE_ENTRIES and _DENSE_SPEED * float(by_column @ by_column) > entries * values.shape[0]:
-        return similar_dense(values.toarray(), count, threads)
-    return similar_sparse(values.indptr, values.indices, values.data, values.shape[1], count, threads)
+    if not isinstance(values, np.ndarray):
+        by_column = np.bincount(values.indices, minlength=values.shape[1]).astype(np.float64)
+        entries = float(values.shape[0]) * values.shape[1]
+        if entries > _DENSE_ENTRIES or _DENSE_SPEED * float(by_column @ by_column) <= entries * values.shape[0]:
+            return similar_sparse(values.indptr, values.indices, values.data, values.shape[1], count, threads)
+        values = values.toarray()
+    rows: FloatArray = values.astype(np.float64, copy=False)
+    numbers, cosines = nearest_rows(
+        lambda first, last: rows[first:last], rows, np.arange(len(rows)), count, threads=threads, cosines=True
+    )
+    return numbers.astype(np.int64), cosines
 
 
 def _similar_means(scores: FloatArray, nodes: IntArray, cosines: FloatArray) -> FloatArray:

@@ -9,9 +9,7 @@ subclass `RowScore` and write two methods on rows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -26,7 +24,6 @@ from napsets.checks.arguments import (
     as_column,
     check_known,
     check_probabilities,
-    check_scores,
 )
 from napsets.checks.values import Registry, choose, shown
 from napsets.errors import InvalidInputError
@@ -215,11 +212,6 @@ def score_rows(score: Any, name: Literal["matrix", "at"], rows: npt.NDArray[Any]
     return scores.astype(np.float64, copy=False)
 
 
-#: Bound scores by the name that files call them by.
-BOUND: Registry[Any] = Registry("BOUND")
-
-
-@BOUND.add("rows")
 @dataclass(frozen=True, eq=False)
 class BoundRows(Sealed, BoundLabels):
     """Rows of probabilities, the nodes' uniform numbers, and the score that looks at both."""
@@ -230,27 +222,11 @@ class BoundRows(Sealed, BoundLabels):
 
     def at(self, nodes: IntArray, truth: IntArray) -> FloatArray:
         """Scores of the nodes at their labels."""
-        return self.at_rows(self.probabilities[nodes], truth, self.u[nodes])
-
-    def at_rows(self, rows: npt.NDArray[Any], truth: IntArray, u: FloatArray) -> FloatArray:
-        """Scores of other rows of probabilities at these labels."""
-        return score_rows(self.score, "at", rows, truth, u)
+        return score_rows(self.score, "at", self.probabilities[nodes], truth, self.u[nodes])
 
     def matrix(self, nodes: IntArray) -> FloatArray:
         """Scores of the given nodes at every label."""
         return score_rows(self.score, "matrix", self.probabilities[nodes], self.u[nodes])
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what a file keeps of it: a description, and arrays."""
-        described = {"name": BOUND.name_of(type(self)), "score": SCORES.describe("score", self.score)}
-        return described, {"probabilities": self.probabilities, "u": self.u}
-
-    @classmethod
-    def from_parts(cls, described: dict[str, Any], arrays: dict[str, Any]) -> BoundRows:
-        """Put together what `parts` gave, checking it."""
-        p = check_probabilities(arrays["probabilities"])
-        u = check_scores("u", arrays["u"], size=p.shape[0], each="node")
-        return cls(SCORES.rebuild("score", described["score"]), p, u)
 
 
 #: Scores by the name that settings, files and the command line call them by.
@@ -285,10 +261,25 @@ def score_name(score: Any) -> str:
         return repr(score)
 
 
-def bind(score: Any, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> Any:
-    """Bind any score that `make_score` takes, also one that has only the methods `matrix` and `at`."""
+def bind(
+    score: Any,
+    outputs: npt.NDArray[Any],
+    u: FloatArray,
+    graph: Graph | None,
+    reference: Labelled,
+    learned: Any = None,
+    features: Any = None,
+) -> Any:
+    """Bind any score that `make_score` takes, also one that has only the methods `matrix` and `at`.
+
+    An informed score, or one around it, also takes what was `learned` before instead of learning from the reference,
+    and the `features` of the nodes.
+    """
     rows_alone = not isinstance(score, Score)
-    bound: Any = BoundRows(score, outputs, u) if rows_alone else score.bind(outputs, u, graph, reference)
+    further = {} if learned is None else {"learned": learned}
+    if features is not None and uses_features(score):
+        further["features"] = features
+    bound: Any = BoundRows(score, outputs, u) if rows_alone else score.bind(outputs, u, graph, reference, **further)
     return bound if hasattr(bound, "predict") else _ForeignLabels(bound)
 
 
@@ -300,33 +291,6 @@ class _ForeignLabels(BoundAround):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
-
-
-#: Called with the progress of a score that trains. It is no argument of `bind`, which is an interface that users
-#: implement and that scores around others pass on, and trainings happen deep inside comparisons and recommendations.
-_LISTENER: ContextVar[Callable[[int, int], None] | None] = ContextVar("training_progress", default=None)
-
-
-@contextmanager
-def training_progress(progress: Callable[[int, int], None] | None) -> Iterator[None]:
-    """Tell ``progress(done, total)`` of the epochs of every score that is trained inside."""
-    token = _LISTENER.set(progress)
-    try:
-        yield
-    finally:
-        _LISTENER.reset(token)
-
-
-def report_training(done: int, total: int) -> None:
-    """Say how far a training is, to whoever listens."""
-    progress = _LISTENER.get()
-    if progress is not None:
-        progress(done, total)
-
-
-def can_use_held_out(score: Any) -> bool:
-    """Return whether held-out labels are evidence at a full level, by default or on request."""
-    return bool(getattr(score, "uses_held_out_labels", False) or getattr(score, "can_use_held_out_targets", False))
 
 
 def prediction_type(score: Any) -> type[Prediction]:
@@ -347,6 +311,11 @@ def prediction_type(score: Any) -> type[Prediction]:
 def learns(score: object) -> bool:
     """Return whether a score learns from labels, which then may calibrate nothing but through an exact level."""
     return bool(getattr(score, "learns", False))
+
+
+def uses_features(score: object) -> bool:
+    """Return whether a score, or the score inside it, compares nodes by their features."""
+    return bool(getattr(score, "uses_features", False))
 
 
 def known_labels(labels: ArrayLike, p: npt.NDArray[Any]) -> IntArray:

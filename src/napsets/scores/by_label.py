@@ -13,17 +13,17 @@ reference labels, and so needs an exact level, under which its coverage holds wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, Sealed, check_labels, check_scores
+from napsets.checks.arguments import FloatArray, IntArray, Sealed
 from napsets.checks.values import check_share
 from napsets.graph import Graph
-from napsets.scores.base import BOUND, SCORES, BoundAround, BoundScore, Labelled, bind, make_score
+from napsets.scores.base import SCORES, BoundAround, Labelled, bind, make_score, uses_features
 from napsets.scores.rows import APS
 
 #: So many reference nodes of a label count as much as all others do for it.
@@ -54,27 +54,25 @@ class ByLabel:
         object.__setattr__(self, "mix", check_share("mix", self.mix))
 
     @property
-    def uses_held_out_labels(self) -> bool:
-        """Whether held-out labels may be evidence: whether they may for the score that is ranked."""
-        return bool(getattr(self.base, "uses_held_out_labels", False))
+    def uses_features(self) -> bool:
+        """Whether the score that is ranked compares nodes by their features."""
+        return uses_features(self.base)
 
-    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> BoundByLabel:
+    def bind(
+        self,
+        outputs: npt.NDArray[Any],
+        u: FloatArray,
+        graph: Graph | None,
+        reference: Labelled,
+        *,
+        learned: Any = None,
+        features: Any = None,
+    ) -> BoundByLabel:
         """Return the ranked score, from the scores of the reference nodes at their labels."""
-        return self._ranked(bind(self.base, outputs, u, graph, reference), reference)
-
-    def bind_with_bag(
-        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled, *more: Any
-    ) -> tuple[BoundByLabel, BoundByLabel]:
-        """Return the score with the reference labels as evidence, and with those of a bag too; see `InformedScore`."""
-        alone, with_bag = self.base.bind_with_bag(outputs, u, graph, reference, *more)
-        ranked = self._ranked(alone, reference)
-        return ranked, replace(ranked, inner=with_bag)
-
-    def _ranked(self, inner: Any, reference: Labelled) -> BoundByLabel:
+        inner = bind(self.base, outputs, u, graph, reference, learned, features)
         return BoundByLabel(inner, inner.at(reference.nodes, reference.labels), reference.labels, self.mix)
 
 
-@BOUND.add("by-label")
 @dataclass(frozen=True, eq=False)
 class BoundByLabel(Sealed, BoundAround):
     """A bound score, and the reference scores among which it is ranked."""
@@ -86,30 +84,21 @@ class BoundByLabel(Sealed, BoundAround):
 
     def at(self, nodes: IntArray, labels: IntArray) -> FloatArray:
         """Scores of the given nodes at the given labels."""
-        return self._ranked(labels, self.inner.at(nodes, labels))
+        return self.ranked_scores(labels, self.inner.at(nodes, labels))
 
-    def ranked(self, labels: IntArray, scores: FloatArray) -> FloatArray:
-        """Return scores of nodes with these labels, as the innermost score gives them, ranked: what `at` gives."""
-        return self._ranked(labels, self.inner.ranked(labels, scores))
+    def around(self, inner: Any) -> BoundByLabel:
+        """Return the same ranks for another bound score; the reference scores are not sorted again."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, inner=inner)  # with what was computed once
+        return other
 
-    def _ranked(self, labels: IntArray, plain: FloatArray) -> FloatArray:
+    def ranked_scores(self, labels: IntArray, plain: FloatArray) -> FloatArray:
+        """Return the ranks of inner scores at these labels."""
         ranked = _share_below(self._sorted, plain)
         for label in np.unique(labels):
             mine = labels == label
             ranked[mine] = self._mixed(ranked[mine], plain[mine], int(label))
         return ranked
-
-    def unranked(self, label: int, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return between which innermost scores a label's ranked score may be each of some values.
-
-        An innermost score that is less than the first has a ranked score below the value, and one that is more than
-        the second has one above it.
-        """
-        known = self._sorted
-        ranked = self._mixed(_share_below(known, known), known, label)  # ascends
-        below, above = (np.searchsorted(ranked, values, side=side) for side in ("left", "right"))
-        low, high = np.append(-np.inf, known)[below], np.append(known, np.inf)[above]
-        return self.inner.unranked(label, low)[0], self.inner.unranked(label, high)[1]
 
     def matrix(self, nodes: IntArray) -> FloatArray:
         """Scores of the given nodes at every label."""
@@ -139,20 +128,6 @@ class BoundByLabel(Sealed, BoundAround):
         if mix:
             ranked = ranked + mix * _share_below(own, values)
         return ranked + SLOPE * values
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what a file keeps of it: a description, and arrays."""
-        described, arrays = self.inner.parts()
-        arrays |= {"ranked_scores": self.scores, "ranked_labels": self.labels}
-        return {"name": "by-label", "inner": described, "mix": self.mix}, arrays
-
-    @classmethod
-    def from_parts(cls, described: dict[str, Any], arrays: dict[str, Any]) -> BoundByLabel:
-        """Put together what `parts` gave."""
-        inner: BoundScore = BOUND[described["inner"]["name"]].from_parts(described["inner"], arrays)
-        scores = check_scores("ranked_scores", arrays["ranked_scores"])
-        labels = check_labels(arrays["ranked_labels"], size=scores.size, num_classes=inner.probabilities.shape[1])
-        return cls(inner, scores, labels, check_share("mix", described["mix"]))
 
 
 def _share_below(known: FloatArray, values: FloatArray) -> FloatArray:

@@ -1,26 +1,23 @@
-"""What the labels around a node say of its label, counted so that no order of adding can change a bit.
+"""What is known of a node in addition to the model's word: neighbours, similar nodes, and their labels.
 
 The evidence of a node and a label y is a product of powers of factors, and a product of powers is a sum of logarithms:
 
     log w(y|v) = a·log P(y|v) + c·log P̄(y|v) + Σ_k b_k·log(1 + n_k(y) / (κ_k π_y)),
 
 so that P'(y|v) = w(y|v) / Σ_z w(z|v). (The factor (Σ_y n_k(y) + κ_k) of the evidence is the same for all labels, and
-falls out.) The n_k count labelled nodes with label y, never v itself: *near*, the neighbours; *far*, the neighbours'
-neighbours, of which each neighbour passes on its share; *alike*, those with the same prediction; *wide*, what a random
-walk of up to twelve steps meets. Near and far count every label that may be evidence, the others the reference labels
-alone.
+falls out.) The n_k count labelled nodes with label y, never v itself: *near*, the neighbours; *alike*, the nodes with
+the same prediction; *wide*, those that a random walk of up to twelve steps meets, W = Σ_k 0.9^k M^k O with M the mean
+over neighbours and O a one for each reference node and its label; *similar_5* and *similar_25*, the 5 and the 25
+reference nodes with the most similar features.
+
+A reference node must not meet its own label: for walks the reference is cut into halves, and each half meets the labels
+of the other half, which count twice.
 
 A recalibration of the model adds a linear function of log P, log P̄ and the logarithm of 1 + degree to log w.
-
-Shares are multiples of 2⁻³⁰, so that their sums are exact: a label that is added, taken out or left out gives the bits
-that counting again would give. Through a *crowded* node, one with over `CROWD` reference neighbours, the reference
-labels alone are passed on: they are enough to know its surroundings by, and the labels that one candidate can change
-stay few, whatever hubs there are.
 """
 
 from __future__ import annotations
 
-from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +26,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.graph import Graph
-from napsets.scores.base import Labelled
+from napsets.scores.base import Labelled, require_graph
 from napsets.scores.exponents import (
     PRIOR,
     Exponents,
@@ -37,7 +34,7 @@ from napsets.scores.exponents import (
     alike_table,
     conditional_logit,
     fit_recalibration,
-    log_likelihoods,
+    likelihood_gains,
     recalibrated,
     weighed,
 )
@@ -46,14 +43,10 @@ from napsets.scores.exponents import (
 _LEAST = 1e-6
 #: So many labels with the mean predicted shares are added to the reference labels for the shares of labels.
 SHARES_PRIOR = 20.0
-#: From this many reference neighbours on, a node passes on no other labels than theirs.
-CROWD = 64
-#: What shares that nodes pass on are multiples of.
-_UNIT = 2.0**-30
-#: How far a walk goes that meets wide evidence, and what each step is worth of the one before.
-_WALK, _WORTH = 12, 0.9
-#: Standard errors by which wide evidence must gain.
-_ERRORS = 2.0
+#: The most steps of a walk, and what each step is worth of the one before.
+_WALK, WALK_WORTH = 12, 0.9
+#: Stored edges × classes × steps of the walks, at most; in large graphs they take fewer steps, at least two.
+_MOST_WALKED = 1 << 31
 #: Reference nodes that the exponents are fitted on, at most: a handful of numbers needs no more.
 _MOST_FITTED = 1 << 14
 #: Nodes × classes whose evidence is weighed, or fitted, at a time: this bounds the memory, apart from a few matrices.
@@ -67,42 +60,38 @@ _FEWEST_RECALIBRATED = 500
 class Evidence:
     """What is known of every node and label in addition to the model's own word, as logarithms of odds.
 
-    The reference labels may be used for anything; labelled nodes up to `hops` (0, 1 or 2) away are counted, and with
-    `wide` what random walks meet. What was `learned` from other reference labels may be passed. Takes O(edges ×
-    classes) time and O(nodes × classes) memory.
+    The reference labels may be used for anything. `nearest` holds the reference nodes with the most similar features,
+    where there are features (see `napsets.features`). What was `learned` from other reference labels may be passed.
+    Takes O(edges × classes) time and O(nodes × classes) memory.
     """
 
     def __init__(
         self,
         outputs: npt.NDArray[Any],
-        graph: Graph,
+        graph: Graph | None,
         reference: Labelled,
-        hops: int,
         *,
-        wide: bool = False,
+        nearest: npt.NDArray[np.int32] | None = None,
         learned: Learned | None = None,
     ) -> None:
-        self.outputs, self.graph, self.reference = outputs, graph, reference
         nodes, classes = outputs.shape
-        self.names = ("model", "around", *("near", "far")[:hops], "alike", *("wide",) * wide)
+        self.label_of = np.full(nodes, -1, dtype=np.int64)
+        self.label_of[reference.nodes] = reference.labels
+        self.outputs, self.graph, self.reference, self.nearest = outputs, graph, reference, nearest
+        self.predicted = outputs.argmax(axis=1)
+        self.counts: dict[str, FloatArray] = {}
+        self.degrees: IntArray | None = None
+        if graph is not None:
+            self.degrees = graph.degrees
+            self.counts["near"] = graph.neighbour_labels(self.label_of, classes)
+            walked = None if learned is None else learned.walked
+            self.counts["wide"] = walk(graph, reference, classes) if walked is None else walked
         if learned is None:
+            self.names = kinds(graph is not None, nearest is not None)
             self.shares: FloatArray = label_shares(outputs, reference.labels)
             self.table = alike_table(outputs, reference)
         else:
-            self.shares, self.table = learned.shares, learned.table
-        self.label_of = np.full(nodes, -1, dtype=np.int64)
-        self.label_of[reference.nodes] = reference.labels
-        self.predicted = outputs.argmax(axis=1)
-        self.degrees: IntArray = graph.degrees
-        self.counts: dict[str, FloatArray] = {}
-        if hops >= 1:
-            self.counts["near"] = graph.neighbour_labels(self.label_of, classes)
-        if hops == 2:
-            #: The share of each label around it that a node passes on; of labels beyond the reference, nothing where
-            #: the reference is a crowd.
-            self.passed_shares = passed_shares(graph)
-            self.held_out_shares = np.where(self.counts["near"].sum(axis=1) > CROWD, 0.0, self.passed_shares)
-            self.counts["far"] = self._passed_on(self.counts["near"], reference, self.passed_shares)
+            self.names, self.shares, self.table = learned.kinds, learned.shares, learned.table
 
     @classmethod
     def of_rows(
@@ -114,71 +103,45 @@ class Evidence:
         counts: dict[str, FloatArray],
         learned: Learned,
     ) -> Evidence:
-        """Return the evidence of some nodes, whose surroundings were counted elsewhere: outputs around them and labels.
+        """Return the evidence of rows whose surroundings were counted elsewhere.
 
-        `label_of` has their labels where they are in the reference, −1 elsewhere; `counts` those near, and far, as far
-        as they are looked at.
+        Parameters
+        ----------
+        outputs, neighbour_outputs : arrays of shape (rows, classes)
+            The outputs of the model, and their means over neighbours and neighbours' neighbours.
+        label_of : array of integers
+            The labels of rows that are in the reference, −1 elsewhere.
+        degrees : array of integers
+            The numbers of neighbours.
+        counts : dict
+            The counts of labels by kind of evidence, shape (rows, classes) each.
+        learned : Learned
+            What was learned before.
         """
-        some = object.__new__(cls)
-        some.outputs = outputs
-        some.names = ("model", "around", *counts, "alike")
-        some.shares, some.table = learned.shares, learned.table
-        some.label_of, some.predicted, some.counts = label_of, outputs.argmax(axis=1), counts
-        some.degrees = degrees
-        some.__dict__["neighbour_outputs"] = neighbour_outputs
-        return some
+        evidence = object.__new__(cls)
+        evidence.outputs, evidence.graph, evidence.nearest = outputs, None, None
+        evidence.names, evidence.shares, evidence.table = learned.kinds, learned.shares, learned.table
+        evidence.label_of, evidence.predicted, evidence.counts = label_of, outputs.argmax(axis=1), counts
+        evidence.degrees = degrees
+        evidence.__dict__["neighbour_outputs"] = neighbour_outputs
+        return evidence
 
     @cached_property
     def neighbour_outputs(self) -> FloatArray:
         """The model's mean output for the neighbours and for their neighbours; its own output for isolated nodes."""
-        means = means_around(self.graph, self.outputs.astype(np.float64, copy=False))
-        return 0.5 * (means + means_around(self.graph, means))
-
-    def _passed_on(self, near: FloatArray, labelled: Labelled, parts: FloatArray) -> FloatArray:
-        """Return what neighbours pass on of the labels around them, a node's own left out."""
-        passed = self.graph._neighbour_sums(parts[:, None] * near)
-        # What a node's own label comes back as, over each neighbour that has an edge back to it.
-        passed[labelled.nodes, labelled.labels] -= sums_over_way_back(self.graph, parts)[labelled.nodes]
-        return passed
-
-    def with_bag(self, bag: Labelled) -> Evidence:
-        """Return the evidence with the labels of more nodes, which change nothing but the counts near and far."""
-        evidence = copy(self)
-        labels = np.full(self.label_of.size, -1, dtype=np.int64)
-        labels[bag.nodes] = bag.labels
-        counts = dict(self.counts)
-        if "near" in counts:
-            near = self.graph.neighbour_labels(labels, self.outputs.shape[1])
-            if "far" in counts:
-                counts["far"] = counts["far"] + self._passed_on(near, bag, self.held_out_shares)
-            counts["near"] = counts["near"] + near
-        evidence.counts = counts
-        return evidence
-
-    @cached_property
-    def _walked(self) -> FloatArray:
-        """The labels that a walk meets from every node; from a reference node, those of the other half of them."""
-        nodes, classes = self.outputs.shape
-        now = np.zeros((nodes, 2 * classes))
-        half = np.arange(self.reference.nodes.size) % 2
-        now[self.reference.nodes, self.reference.labels + classes * half] = 1.0
-        total = np.zeros_like(now)
-        for step in range(_WALK):
-            now = self.graph._neighbour_sums(now) / np.maximum(self.degrees, 1)[:, None]
-            total += _WORTH ** (step + 1) * now
-        met: FloatArray = total[:, :classes] + total[:, classes:]
-        for which in (0, 1):
-            mine = self.reference.nodes[half == which]
-            met[mine] = 2.0 * total[mine, classes * (1 - which) : classes * (2 - which)]
-        return met
+        graph = require_graph(self.graph)
+        means = means_around(graph, self.outputs.astype(np.float64, copy=False))
+        return 0.5 * (means + means_around(graph, means))
 
     def logs(self, name: str, rows: IntArray) -> FloatArray:
         """Return the logarithm of one factor, shape (rows, classes)."""
         if name in ("model", "around"):
             p = self.outputs if name == "model" else self.neighbour_outputs
             return log_floored(p[rows])
-        counted = self._walked if name == "wide" else self.counts.get(name)
-        counts = self._alike(rows) if counted is None else counted[rows]
+        if name in self.counts:
+            counts = self.counts[name][rows]
+        else:
+            counts = self._alike(rows) if name == "alike" else self._similar(rows, int(name.removeprefix("similar_")))
         return np.log1p(counts / (PRIOR[name] * self.shares))
 
     def features(self, rows: IntArray) -> FloatArray:
@@ -193,6 +156,20 @@ class Evidence:
         counts[own] = np.maximum(counts[own] - 1.0, 0.0)
         return counts
 
+    def _similar(self, rows: IntArray, count: int) -> FloatArray:
+        """Count the labels of the reference nodes with the most similar features."""
+        assert self.nearest is not None
+        nodes, classes = self.nearest[rows, :count], self.outputs.shape[1]
+        row, place = np.nonzero(nodes >= 0)
+        cells = row * classes + self.label_of[nodes[row, place]]
+        return np.bincount(cells, minlength=rows.size * classes).reshape(rows.size, classes).astype(np.float64)
+
+    def recalibration_inputs(self, rows: IntArray) -> FloatArray:
+        """Return what a recalibration looks at: the logarithms of the outputs, there and around, and of degrees."""
+        if self.degrees is None:
+            return self.logs("model", rows)
+        return np.column_stack([self.logs("model", rows), self.logs("around", rows), np.log1p(self.degrees[rows])])
+
     def fit(self, reference: Labelled | None = None) -> Learned:
         """Return the exponents and the recalibration under which the reference labels are most likely, near none."""
         reference = self.reference if reference is None else reference
@@ -200,10 +177,10 @@ class Evidence:
         kept = fitted_rows(nodes.size, self.outputs.shape[1])
         nodes, labels = nodes[kept], labels[kept]
         features, classes = self.features(nodes), self.outputs.shape[1]
-        exponents = conditional_logit(features, labels)
+        exponents, offsets = conditional_logit(features, labels), np.zeros((nodes.size, classes))
         most, recalibration = _RECALIBRATED_ENTRIES // (2 * classes * (classes + 1)), None
         if most >= _FEWEST_RECALIBRATED:
-            inputs = recalibration_inputs(features[:, :, 0], features[:, :, 1], self.degrees[nodes])
+            inputs = self.recalibration_inputs(nodes)
             few = evenly(nodes.size, most)
             some, truth = inputs[few], labels[few]
             start = np.zeros((inputs.shape[1] + 1, classes))
@@ -211,48 +188,26 @@ class Evidence:
             first = fit_recalibration(some, truth, weighed(features[few], exponents), start)
             exponents = conditional_logit(features, labels, recalibrated(inputs, first))
             recalibration = fit_recalibration(some, truth, weighed(features[few], exponents), first)
+            offsets = recalibrated(inputs, recalibration)
         named = dict(zip(self.names, exponents.tolist(), strict=True))
-        return Learned(Exponents(**named), self.shares, self.table, recalibration)
+        gains = likelihood_gains(features, labels, exponents, offsets)
+        return Learned(self.names, Exponents(**named), gains, self.shares, self.table, recalibration)
 
     def recalibration(self, learned: Learned, rows: IntArray) -> FloatArray:
         """Return what the recalibration adds to log w; nothing where there is none."""
         if learned.recalibration is None:
             return np.zeros((rows.size, self.outputs.shape[1]))
-        inputs = recalibration_inputs(self.logs("model", rows), self.logs("around", rows), self.degrees[rows])
-        return recalibrated(inputs, learned.recalibration)
+        return recalibrated(self.recalibration_inputs(rows), learned.recalibration)
 
-    def wide_helps(self) -> bool:
-        """Return whether wide evidence makes the reference labels clearly likelier, by cross-validation among them."""
-        nodes, labels = self.reference.nodes, self.reference.labels
-        features = self.features(nodes)
-        halves = np.arange(nodes.size) % 2
-        gains = np.empty(nodes.size)
-        for which in (0, 1):
-            mine = halves == which
-            # Exponents of one half judge the other, with the last factor, which is the wide one, and without.
-            more, less = (
-                log_likelihoods(part[mine], labels[mine], conditional_logit(part[~mine], labels[~mine]))
-                for part in (features, features[:, :, :-1])
-            )
-            gains[mine] = more - less
-        return bool(gains.mean() > _ERRORS * gains.std() / np.sqrt(nodes.size))
-
-    def fixed(self, learned: Learned, rows: IntArray) -> FloatArray:
-        """Return the part of log w that no label outside the reference changes, less its largest value."""
-        exponents = learned.exponents
-        model, around = self.logs("model", rows), self.logs("around", rows)
-        total = exponents.model * model + exponents.around * around
-        for name in self.names[2:]:
-            if name not in ("near", "far") and getattr(exponents, name):
-                total = total + getattr(exponents, name) * self.logs(name, rows)
-        if learned.recalibration is not None:
-            total = total + recalibrated(recalibration_inputs(model, around, self.degrees[rows]), learned.recalibration)
-        logs: FloatArray = total - total.max(axis=1, keepdims=True)
-        return logs
-
-    def count(self, name: str, rows: IntArray) -> FloatArray:
-        """Return the labels counted near or far; zeros where they are not looked at."""
-        return self.counts[name][rows] if name in self.counts else np.zeros((rows.size, self.outputs.shape[1]))
+    def _weights(self, learned: Learned, rows: IntArray) -> FloatArray:
+        """Return w(y|v) of some nodes, up to a factor per node."""
+        total = self.recalibration(learned, rows)
+        for name in self.names:
+            exponent = getattr(learned.exponents, name)
+            if exponent:
+                total = total + exponent * self.logs(name, rows)
+        weights: FloatArray = np.exp(total - total.max(axis=1, keepdims=True))
+        return weights
 
     def probabilities(self, learned: Learned) -> npt.NDArray[Any]:
         """Return the corrected probabilities of all nodes, as wide as the model's."""
@@ -260,9 +215,35 @@ class Evidence:
         step = max(1, _ENTRIES // out.shape[1])
         for start in range(0, out.shape[0], step):
             rows = np.arange(start, min(start + step, out.shape[0]))
-            counts = self.count("near", rows), self.count("far", rows)
-            out[rows] = normalised(label_weights(learned, self.fixed(learned, rows), *counts))
+            weights = self._weights(learned, rows)
+            out[rows] = weights / weights.sum(axis=1, keepdims=True)
         return out
+
+
+def kinds(graph: bool, features: bool) -> tuple[str, ...]:
+    """Return the kinds of evidence, with a graph or without, with features or without."""
+    edges, similar = ("around", "near"), ("similar_5", "similar_25")
+    return ("model", *edges * graph, "alike", *("wide",) * graph, *similar * features)
+
+
+def walk(graph: Graph, reference: Labelled, classes: int) -> FloatArray:
+    """Return the labels that walks meet from every node; from a reference node, twice those of the other half of them.
+
+    The halves alternate in the order of the reference.
+    """
+    half = np.arange(reference.nodes.size) % 2
+    columns = reference.labels + classes * half
+    scale = (WALK_WORTH / np.maximum(graph.degrees, 1))[:, None]
+    met = np.zeros((graph.num_nodes, 2 * classes))
+    for _ in range(max(2, min(_WALK, _MOST_WALKED // max(1, graph.num_edges * 2 * classes)))):
+        met[reference.nodes, columns] += 1.0  # in place: a second table of this size would double the memory
+        met = graph._neighbour_sums(met)
+        met *= scale
+    both: FloatArray = met[:, :classes] + met[:, classes:]
+    for which in (0, 1):
+        nodes = reference.nodes[half == which]
+        both[nodes] = 2.0 * met[nodes, classes * (1 - which) : classes * (2 - which)]
+    return both
 
 
 def means_around(graph: Graph, values: npt.NDArray[Any]) -> FloatArray:
@@ -286,11 +267,6 @@ def label_shares(outputs: npt.NDArray[Any], labels: IntArray) -> FloatArray:
     return shares
 
 
-def recalibration_inputs(model: FloatArray, around: FloatArray, degrees: IntArray) -> FloatArray:
-    """Return what a recalibration looks at: the logarithms of what the model says, there and around, and of degrees."""
-    return np.column_stack([model, around, np.log1p(degrees)])
-
-
 def fitted_rows(size: int, classes: int) -> IntArray:
     """Return which of this many reference nodes the exponents are fitted on."""
     return evenly(size, max(100, min(_MOST_FITTED, _FITTED_ENTRIES // classes)))
@@ -299,39 +275,3 @@ def fitted_rows(size: int, classes: int) -> IntArray:
 def evenly(size: int, most: int) -> IntArray:
     """Return at most this many of 0..size, evenly spread: no more are needed to learn, or to judge, by."""
     return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(np.int64)
-
-
-def passed_shares(graph: Graph) -> FloatArray:
-    """Return, for each node, the share of each label around it that it passes on: one over its degree, rounded down."""
-    return np.floor(1.0 / (_UNIT * np.maximum(graph.degrees, 1))) * _UNIT
-
-
-def label_weights(
-    learned: Learned, fixed: FloatArray, near: FloatArray, far: FloatArray, labels: IntArray | None = None
-) -> FloatArray:
-    """Return w(y|v), entry by entry: what is `fixed` of nodes and labels, times the labels counted near and far.
-
-    Where an entry is not of the label of its column, `labels` says of which.
-    """
-    exponents, shares = learned.exponents, learned.shares if labels is None else learned.shares[labels]
-    total = fixed
-    for name, counts in (("near", near), ("far", far)):
-        exponent = getattr(exponents, name)
-        if exponent:
-            total = total + exponent * np.log1p(counts / (PRIOR[name] * shares))
-    return np.exp(total)
-
-
-def normalised(weights: FloatArray) -> FloatArray:
-    """Return rows that sum to 1."""
-    rows: FloatArray = weights / weights.sum(axis=1, keepdims=True)
-    return rows
-
-
-def sums_over_way_back(graph: Graph, values: FloatArray) -> FloatArray:
-    """Return, for each node, the sum of the values of its neighbours that have it as a neighbour too."""
-    if not graph.directed:
-        return graph._neighbour_sums(values[:, None])[:, 0]
-    one_way = graph.to_scipy()
-    sums: FloatArray = one_way.multiply(one_way.T).tocsr() @ values
-    return sums

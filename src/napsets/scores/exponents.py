@@ -14,7 +14,7 @@ from napsets.errors import InvalidInputError
 from napsets.scores.base import Labelled
 
 #: κ of each kind of evidence: this many labels weigh as much as the shares of labels in general.
-PRIOR = {"near": 2.0, "far": 1.0, "alike": 10.0, "wide": 0.3}
+PRIOR = {"near": 2.0, "alike": 10.0, "wide": 0.3, "similar_5": 2.0, "similar_25": 2.0}
 #: Strength of the ridge, in the units of the log likelihood: what a handful of labels can move.
 RIDGE = 3.0
 _ROUNDS, _HALVINGS = 50, 30
@@ -31,77 +31,92 @@ _HARDLY = math.log(1.25)
 
 @dataclass(frozen=True)
 class Exponents:
-    """How much each source counts: (1, 0, 0, 0, 0, 0) is the model alone.
+    """How much each kind of evidence counts: (1, 0, 0, …) is the model alone.
 
     Attributes
     ----------
     model : float
         The model's own probabilities.
     around : float
-        What the model says of the neighbours.
-    near, far, alike, wide : float
-        The labels of neighbours, of neighbours' neighbours, of nodes with the same prediction, and of those that a
-        random walk meets.
+        The model's probabilities of the neighbours, and of their neighbours.
+    near, alike, wide : float
+        The labels of neighbours, of nodes with the same prediction, and of those that a random walk meets.
+    similar_5, similar_25 : float
+        The labels of the 5 and of the 25 nodes with the most similar features.
     """
 
     model: float = 1.0
     around: float = 0.0
     near: float = 0.0
-    far: float = 0.0
     alike: float = 0.0
     wide: float = 0.0
+    similar_5: float = 0.0
+    similar_25: float = 0.0
 
-    def explain(self, shares: FloatArray | None = None) -> str:
-        """Say in one line what a labelled neighbour does to the odds of its label.
+    def odds(self, kind: str, shares: FloatArray | None = None) -> float:
+        """Return by how much one label of a kind of evidence multiplies the odds of that label.
 
-        With the `shares` of labels, the label meant is as frequent as that of a node drawn at random is on average; by
+        With the `shares` of labels, the label is as frequent as that of a node drawn at random is on average; by
         default, a tenth of the nodes have it.
         """
         share = 0.1 if shares is None else float((np.asarray(shares) ** 2).sum())
-        prior = PRIOR["near"]
-        # E(y) with one neighbour of label y, against E of any other label.
-        odds = ((1.0 + prior * share) / (prior * share)) ** self.near
+        # The evidence of one such label, against that of none.
+        one: float = math.log1p(1.0 / (PRIOR[kind] * share))
+        # The five most similar nodes are among the 25.
+        exponent = self.similar_5 + self.similar_25 if kind == "similar_5" else getattr(self, kind)
+        return math.exp(exponent * one)
+
+    def explain(self, shares: FloatArray | None = None, *, similar: bool = False) -> str:
+        """Say in one line what a labelled neighbour, or a similar node, does to the odds of its label."""
+        odds = self.odds("similar_5" if similar else "near", shares)
+        who = "one of the five most similar labelled nodes" if similar else "a labelled neighbour"
         if abs(math.log(odds)) < _HARDLY:
-            return f"a labelled neighbour hardly changes the odds of its label (× {odds:.2f})"
-        return f"a labelled neighbour multiplies the odds of its label by {odds:.2g}"
+            return f"{who} hardly changes the odds of its label (× {odds:.2f})"
+        return f"{who} multiplies the odds of its label by {odds:.2g}"
 
 
 @dataclass(frozen=True, eq=False)
 class Learned(Sealed):
     """What is learned from the reference labels, once: the part of an informed score that no other label changes."""
 
-    exponents: Exponents  #: how much each source counts
+    kinds: tuple[str, ...]  #: the kinds of evidence, in their order
+    exponents: Exponents  #: how much each kind counts
+    #: For each kind, by how much the mean log-likelihood of the reference labels would fall without it, all else as it
+    #: is.
+    gains: tuple[float, ...]
     shares: FloatArray  #: the shares of labels, π
     table: FloatArray  #: for each predicted label, how many reference nodes with that prediction have each label
-    #: What `fit_recalibration` gave; None where nothing was recalibrated, as in files of before version 3.1.
+    #: What `fit_recalibration` gave; None where nothing was recalibrated.
     recalibration: FloatArray | None = None
+    #: In a living graph, the labels that walks met at the last refit, one row per node.
+    walked: FloatArray | None = None
 
-    def parts(self) -> tuple[dict[str, float], dict[str, Any]]:
-        """Return what a file keeps of it: the exponents, and arrays."""
+    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what a snapshot keeps of it: plain JSON, and arrays."""
         arrays = {"label_shares": self.shares, "alike_table": self.table}
-        if self.recalibration is not None:
-            arrays["recalibration"] = self.recalibration
-        return asdict(self.exponents), arrays
+        more = {"recalibration": self.recalibration, "walked": self.walked}
+        described = {"kinds": list(self.kinds), "exponents": asdict(self.exponents), "gains": list(self.gains)}
+        return described, arrays | {name: array for name, array in more.items() if array is not None}
 
     @classmethod
-    def from_parts(cls, exponents: dict[str, Any], arrays: dict[str, Any], reference: Labelled, p: Any) -> Learned:
-        """Put together what `parts` gave; files of before version 3 have the exponents alone."""
-        named = {name: float(value) for name, value in exponents.items()}
+    def from_parts(cls, described: dict[str, Any], arrays: dict[str, Any], classes: int) -> Learned:
+        """Put together what `parts` gave."""
+        named = {name: float(value) for name, value in described["exponents"].items()}
         if not all(np.isfinite(value) for value in named.values()):
             raise InvalidInputError(f"`exponents` must be finite; got {named}")
-        classes = p.shape[1]
-        shares, table = arrays.get("label_shares"), arrays.get("alike_table")
-        if shares is None or table is None:
-            counts = np.bincount(reference.labels, minlength=classes) + 1.0
-            shares, table = counts / counts.sum(), alike_table(p, reference)
+        shares, table = arrays["label_shares"], arrays["alike_table"]
         if check_table_of("label_shares", shares, (classes,)).min() <= 0:
             raise InvalidInputError("`label_shares` must be positive")
         if check_table_of("alike_table", table, (classes, classes)).min() < 0:
             raise InvalidInputError("`alike_table` must be numbers from 0; some are less")
-        recalibration = arrays.get("recalibration")
+        recalibration, walked = arrays.get("recalibration"), arrays.get("walked")
         if recalibration is not None:
-            check_table_of("recalibration", recalibration, (2 * classes + 2, classes))
-        return cls(Exponents(**named), shares, table, recalibration)
+            inputs = 2 * classes + 2 if "around" in described["kinds"] else classes + 1
+            check_table_of("recalibration", recalibration, (inputs, classes))
+        if walked is not None:
+            check_table_of("walked", walked, (walked.shape[0], classes))
+        gains = tuple(map(float, described["gains"]))
+        return cls(tuple(described["kinds"]), Exponents(**named), gains, shares, table, recalibration, walked)
 
 
 def check_table_of(name: str, array: Any, shape: tuple[int, ...]) -> Any:
@@ -201,9 +216,17 @@ def recalibrated(inputs: FloatArray, recalibration: FloatArray) -> FloatArray:
     return total
 
 
-def log_likelihoods(features: FloatArray, labels: IntArray, theta: FloatArray) -> FloatArray:
-    """Return the log likelihood of each label under some exponents."""
-    return np.log(_softmax(weighed(features, theta))[np.arange(labels.size), labels])
+def likelihood_gains(
+    features: FloatArray, labels: IntArray, theta: FloatArray, offsets: FloatArray
+) -> tuple[float, ...]:
+    """Return by how much the mean log-likelihood of labels falls without each factor, all else as it is."""
+
+    def mean(exponents: FloatArray) -> float:
+        z = _softmax(offsets + weighed(features, exponents))
+        return float(np.log(z[np.arange(labels.size), labels]).mean()) if labels.size else 0.0
+
+    whole = mean(theta)
+    return tuple(whole - mean(np.where(np.arange(theta.size) == j, 0.0, theta)) for j in range(theta.size))
 
 
 def weighed(features: FloatArray, theta: FloatArray) -> FloatArray:

@@ -7,29 +7,23 @@ the model's best guess) of labelled nodes one and two hops away,
 
 fitted on the reference labels with the pinball loss of that quantile (linear quantile regression, an exact linear
 programme). A node's own target is not among its evidence. It learns from labels, and so needs an exact level.
-
-Under a full level (`napsets.levels.Full`) the targets held out are evidence too; they and a candidate for the node to
-predict are one *bag*, as for labels (`napsets.scores.informed`). The coefficients stay those of the reference. Through
-a *crowded* node, one with over `CROWD` reference neighbours, the reference targets alone are passed on.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, Sealed, as_array, check_index, check_scores, sealed
+from napsets.checks.arguments import FloatArray, sealed
 from napsets.checks.values import check_count, check_share, plain
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals
-from napsets.scores.base import BOUND, SCORES, Labelled, make_score, require_graph
-from napsets.scores.evidence import CROWD, evenly, sums_over_way_back
-from napsets.scores.exponents import check_table_of
-from napsets.scores.informed import InformedScore
+from napsets.scores.base import SCORES, Labelled, make_score, require_graph
+from napsets.scores.evidence import evenly
 from napsets.scores.residuals import CQR, BoundIntervals, IntervalScore
 
 #: κ: this many labelled neighbours without a residual every node is thought to have.
@@ -42,7 +36,7 @@ _FEWEST_EACH = 10
 
 @SCORES.add("informed-intervals")
 @dataclass(frozen=True)
-class InformedIntervals(InformedScore):
+class InformedIntervals:
     """Intervals whose ends are shifted by the targets of labelled neighbours. Needs an exact level.
 
     Attributes
@@ -58,6 +52,7 @@ class InformedIntervals(InformedScore):
     base: Any = field(default_factory=CQR)
     hops: int = 2
     low: float = 0.05
+    learns: ClassVar[bool] = True
     prediction: ClassVar[type[Prediction]] = PredictionIntervals
 
     def __post_init__(self) -> None:
@@ -69,39 +64,15 @@ class InformedIntervals(InformedScore):
             raise InvalidInputError(f"`low` must lie between 0 and 0.5; got {self.low:g}")
         object.__setattr__(self, "low", plain(self.low))
 
-    @property
-    def can_use_held_out_targets(self) -> bool:
-        """Whether held-out targets may be evidence: the score must be one that can be solved for the target.
-
-        No method uses them by default: intervals became no narrower on the graphs that were tried.
-        """
-        return bool(self.base.linear)
-
-    def bind_with_bag(  # noqa: D102
-        self,
-        outputs: npt.NDArray[Any],
-        u: FloatArray,
-        graph: Graph | None,
-        reference: Labelled,
-        bag: Labelled | None = None,
-        learned: FloatArray | None = None,
-    ) -> tuple[BoundInformedIntervals, BoundInformedIntervals]:
+    def bind(
+        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled
+    ) -> BoundInformedIntervals:
+        """Learn from the reference targets, and return the score with their evidence."""
         graph, own = require_graph(graph), self.base.check(outputs)
-        centre = self.base.centre(own)
-        sums = residual_sums(graph, centre, reference, self.hops)
-        features = _features(own, sums)
-        coefficients = self._fit(features, own, reference) if learned is None else learned
-        alone = BoundInformedIntervals(
-            self.base, sealed(self._shifted(features, own, coefficients)), own, sealed(coefficients), reference
-        )
-        if bag is None:
-            return alone, alone
-        crowded = np.flatnonzero(sums[0][:, 1] > CROWD) if self.hops == 2 else np.empty(0, dtype=np.int64)
-        more = residual_sums(graph, centre, bag, self.hops, crowded)
-        sums = [here + there for here, there in zip(sums, more, strict=True)]
-        shifted = sealed(self._shifted(_features(own, sums), own, coefficients))
-        residual_bag = ResidualBag(bag, np.stack([hop[bag.nodes] for hop in sums], axis=1), crowded)
-        return alone, replace(alone, outputs=shifted, bag=residual_bag)
+        features = _features(own, residual_sums(graph, self.base.centre(own), reference, self.hops))
+        coefficients = self._fit(features, own, reference)
+        shifted = sealed(self._shifted(features, own, coefficients))
+        return BoundInformedIntervals(self.base, shifted, own, sealed(coefficients), reference)
 
     def _fit(self, features: FloatArray, own: FloatArray, reference: Labelled) -> FloatArray:
         """Return what each output is made of: by quantile regression on the reference, or of itself."""
@@ -125,17 +96,6 @@ class InformedIntervals(InformedScore):
 
 
 @dataclass(frozen=True, eq=False)
-class ResidualBag(Sealed):
-    """Labelled nodes outside the reference whose targets are evidence, and their own evidence."""
-
-    labelled: Labelled  #: the nodes and their targets
-    #: For each of them and each hop, the sum of residuals and how many there are, shape (nodes, hops, 2).
-    sums: FloatArray
-    crowded: IntArray  #: the nodes of the graph that pass on no targets but those of the reference
-
-
-@BOUND.add("informed-intervals")
-@dataclass(frozen=True, eq=False)
 class BoundInformedIntervals(BoundIntervals):
     """A score of shifted outputs, and how they were shifted."""
 
@@ -144,58 +104,11 @@ class BoundInformedIntervals(BoundIntervals):
     #: that was left as it is has a_j = 1 of itself, and 0 of all else.
     coefficients: FloatArray
     reference: Labelled  #: the targets that are evidence, and from which the coefficients were learned
-    bag: ResidualBag | None = None  #: the further targets that are evidence
 
     @property
     def hops(self) -> int:
         """Largest distance, in hops, of the labelled nodes that are evidence."""
         return int(self.coefficients.shape[1] - self.model.shape[1] - 1)
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what a file keeps of it: a description, and arrays."""
-        described, arrays = super().parts()
-        if self.bag is not None:
-            arrays |= {f"bag_{name}": getattr(self.bag, name) for name in ("sums", "crowded")}
-            arrays |= {"bag_nodes": self.bag.labelled.nodes, "bag_targets": self.bag.labelled.labels}
-        return described, arrays | {
-            "model_outputs": self.model,
-            "coefficients": self.coefficients,
-            "evidence_nodes": self.reference.nodes,
-            "evidence_targets": np.asarray(self.reference.labels, dtype=np.float64),
-        }
-
-    @classmethod
-    def from_parts(cls, described: dict[str, Any], arrays: dict[str, Any]) -> BoundInformedIntervals:
-        """Put together what `parts` gave, checking it."""
-        plain = BoundIntervals.from_parts(described, arrays)
-        rows, columns = plain.outputs.shape
-        model = plain.score.check(arrays["model_outputs"])
-        if model.shape[0] != rows:
-            raise InvalidInputError(f"`model_outputs` must have one row per node, {rows}; got {model.shape[0]}")
-        coefficients = as_array("coefficients", arrays["coefficients"])
-        if coefficients.ndim != 2 or coefficients.shape[0] != columns or coefficients.shape[1] - columns not in (2, 3):
-            raise InvalidInputError(
-                f"`coefficients` must have a row for each of {columns} outputs, and a column for the constant, each "
-                f"output and one or two hops; got shape {coefficients.shape}"
-            )
-        if coefficients.dtype.kind != "f" or not np.isfinite(coefficients).all():
-            raise InvalidInputError(f"`coefficients` must be finite numbers; got dtype {coefficients.dtype}")
-        informed = cls(plain.score, plain.outputs, model, coefficients, _labelled("evidence", arrays, rows))
-        if "bag_nodes" not in arrays:
-            return informed
-        labelled = _labelled("bag", arrays, rows)
-        sums = check_table_of("bag_sums", arrays["bag_sums"], (labelled.nodes.size, informed.hops, 2))
-        crowded = check_index("bag_crowded", arrays["bag_crowded"], rows, unique=True)
-        return replace(informed, bag=ResidualBag(labelled, sums, crowded))
-
-
-def _labelled(name: str, arrays: dict[str, Any], size: int) -> Labelled:
-    """Return nodes of a file and their targets."""
-    nodes = check_index(f"{name}_nodes", arrays[f"{name}_nodes"], size, unique=True)
-    targets: Any = check_scores(f"{name}_targets", arrays[f"{name}_targets"], size=nodes.size)
-    if not np.isfinite(targets).all():
-        raise InvalidInputError(f"`{name}_targets` must be finite; some are not")
-    return Labelled(nodes, targets)
 
 
 def _features(own: FloatArray, sums: list[FloatArray]) -> FloatArray:
@@ -208,12 +121,10 @@ def residual_means(sums: list[FloatArray]) -> list[FloatArray]:
     return [hop[:, 0] / (hop[:, 1] + RESIDUAL_PRIOR) for hop in sums]
 
 
-def residual_sums(
-    graph: Graph, centre: FloatArray, reference: Labelled, hops: int, silent: IntArray | None = None
-) -> list[FloatArray]:
+def residual_sums(graph: Graph, centre: FloatArray, reference: Labelled, hops: int) -> list[FloatArray]:
     """Return, for each hop, the sum of residuals around each node and how many there are; its own is left out.
 
-    Two hops are counted by walks; nodes that are `silent` pass nothing on.
+    Two hops are counted by walks.
     """
     known = np.zeros((centre.size, 2))  # residuals, and a one for each node that has one
     known[reference.nodes, 0] = np.asarray(reference.labels, dtype=np.float64) - centre[reference.nodes]
@@ -222,13 +133,20 @@ def residual_sums(
     if hops == 1:
         return [near]
     part = 1.0 / np.maximum(graph.degrees, 1)
-    if silent is not None:
-        part[silent] = 0.0
     passed = graph.neighbour_sums(part[:, None] * near)
     # What a node's own residual comes back as, over each neighbour that has an edge back to it.
     passed -= sums_over_way_back(graph, part)[:, None] * known
     passed[:, 1] = np.maximum(passed[:, 1], 0.0)  # rounding may leave less than nothing
     return [near, passed]
+
+
+def sums_over_way_back(graph: Graph, values: FloatArray) -> FloatArray:
+    """Return, for each node, the sum of the values of its neighbours that have it as a neighbour too."""
+    if not graph.directed:
+        return graph._neighbour_sums(values[:, None])[:, 0]
+    one_way = graph.to_scipy()
+    sums: FloatArray = one_way.multiply(one_way.T).tocsr() @ values
+    return sums
 
 
 def quantile_regression(features: FloatArray, targets: FloatArray, level: float) -> FloatArray | None:

@@ -25,7 +25,7 @@ from napsets.checks.values import check_size
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.predictions import NodeThresholds, Prediction, PredictionIntervals
-from napsets.scores.base import BOUND, SCORES, Labelled
+from napsets.scores.base import SCORES, Labelled
 
 
 class IntervalScore(ABC):
@@ -39,9 +39,6 @@ class IntervalScore(ABC):
     columns: ClassVar[tuple[str, ...]]
     #: Which columns are estimates of quantiles of the target, and of which: what evidence may shift.
     quantiles: ClassVar[dict[int, float]]
-    #: Whether the score is max(min(q) − y, y − max(q)) / spread with q the outputs of `quantiles`, so that the targets
-    #: that a full level lets in can be solved for.
-    linear: ClassVar[bool] = False
     #: The interval in words, with τ for the threshold.
     rule: ClassVar[str] = "the targets whose scores are at most τ"
 
@@ -73,10 +70,6 @@ class IntervalScore(ABC):
     @abstractmethod
     def _centre(self, outputs: FloatArray) -> FloatArray:
         """Return the best guesses."""
-
-    def spread(self, outputs: FloatArray) -> FloatArray:
-        """Return what residuals are divided by, for scores that are `linear`."""
-        return np.ones(outputs.shape[0])
 
     def bind(
         self,
@@ -121,7 +114,6 @@ class CQR(IntervalScore):
 
     columns: ClassVar[tuple[str, ...]] = ("lower", "upper")
     quantiles: ClassVar[dict[int, float]] = {0: 0.05, 1: 0.95}
-    linear: ClassVar[bool] = True
     rule: ClassVar[str] = "[lower − τ, upper + τ]"
 
     def _at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
@@ -147,7 +139,10 @@ class Residual(IntervalScore):
     """S = |y − ŷ| / spread, with ŷ in the first column."""
 
     quantiles: ClassVar[dict[int, float]] = {0: 0.5}
-    linear: ClassVar[bool] = True
+
+    def spread(self, outputs: FloatArray) -> FloatArray:
+        """Return what residuals are divided by."""
+        return np.ones(outputs.shape[0])
 
     def _at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
         """Scores of the given targets."""
@@ -212,7 +207,6 @@ def _outward(low: FloatArray, reach: FloatArray, high: FloatArray) -> tuple[Floa
     return np.where(np.isfinite(start), start - below, start), np.where(np.isfinite(end), end + above, end)
 
 
-@BOUND.add("intervals")
 @dataclass(frozen=True, eq=False)
 class BoundIntervals(Sealed):
     """Rows of outputs, and the score of numbers that uses them."""
@@ -238,10 +232,7 @@ class BoundIntervals(Sealed):
         return [self._intervals(nodes, node_thresholds) for node_thresholds in thresholds]
 
     def _intervals(self, nodes: IntArray, thresholds: NodeThresholds) -> PredictionIntervals:
-        ends = thresholds.by_group  # where each end has a threshold of its own
-        lower, upper = self.interval(nodes, thresholds.values if ends is None else ends[:, 0])
-        if ends is not None:
-            upper = self.interval(nodes, ends[:, 1])[1]
+        lower, upper = self.interval(nodes, thresholds.values)
         return PredictionIntervals.unchecked(
             nodes=nodes,
             lower=lower,
@@ -252,7 +243,6 @@ class BoundIntervals(Sealed):
             alpha=thresholds.alpha,
             level=thresholds.level,
             centre=self.centre(nodes),
-            end_thresholds=ends,
         )
 
     def size_at(self, nodes: IntArray) -> Callable[[float], float]:
@@ -273,14 +263,3 @@ class BoundIntervals(Sealed):
         """Return the best guess for each node."""
         guesses: FloatArray = self.score._centre(self.outputs[nodes])
         return guesses
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what a file keeps of it: a description, and arrays."""
-        described = {"name": BOUND.name_of(type(self)), "score": SCORES.describe("score", self.score)}
-        return described, {"outputs": self.outputs}
-
-    @classmethod
-    def from_parts(cls, described: dict[str, Any], arrays: dict[str, Any]) -> BoundIntervals:
-        """Put together what `parts` gave, checking it."""
-        score = SCORES.rebuild("score", described["score"])
-        return cls(score, score.check(arrays["outputs"]))

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated
 
 from napsets import __version__
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError, MissingDependencyError, NapsetsError
 from napsets.live.live import Live
-from napsets.service import bodies
-from napsets.service.guard import Guard, Limits, RefusedError, Requests, prometheus_text, read_body
-from napsets.service.owner import Owner, Thread
+from napsets.live.logged import BatchError
 
 try:
     from fastapi import FastAPI, Header, Path, Query, Request, Response
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
-    from fastapi.routing import APIRoute
     from starlette.convertors import PathConvertor, register_url_convertor
     from starlette.exceptions import HTTPException
 except ImportError as error:
     raise MissingDependencyError("fastapi", "serve") from error
 
-
-#: Bytes of a body that is read directly, without its own thread.
-_SMALL = 1 << 14
+from napsets.service import bodies
+from napsets.service.guard import Guard, Limits, RefusedError
+from napsets.service.metrics import Requests, status_text
+from napsets.service.owner import Owner, Thread
+from napsets.service.parsing import StrictRoute
 
 _ABOUT = """Prediction sets for the nodes of a graph that keeps changing. Each set contains the true label with the
 probability 1 − alpha, on average over nodes. Batches are accepted whole or not at all, and are on the disk before they
@@ -52,57 +51,21 @@ class IdConvertor(PathConvertor):
 register_url_convertor("id", IdConvertor())
 
 
-class ParsedRequest(Request):
-    """A request whose body was read already: its bytes, and its model."""
-
-    content: bytes = b""
-    model: Any = None
-
-    async def body(self) -> bytes:
-        """Return the bytes of the body."""
-        return self.content
-
-    async def json(self) -> Any:
-        """Return the body as its model."""
-        return self.model
-
-
-class ParsedRoute(APIRoute):
-    """A route whose bodies are read by `parse_body`, large ones in a thread of their own."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
-        handler, field = super().get_route_handler(), self.body_field
-
-        if field is None:
-            return handler
-
-        async def parsing(request: Request) -> Response:
-            owner, limits = request.app.state.owner, request.app.state.limits
-            parsed = ParsedRequest(request.scope, request.receive)
-            parsed.content = await read_body(request.headers.get("content-length", ""), request.receive, limits)
-            if parsed.content:
-                model: Any = field.field_info.annotation
-                parse = partial(bodies.parse_body, model, parsed.content, limits.batch)
-                parsed.model = parse() if len(parsed.content) < _SMALL else await owner.wait_for(parse)
-            return await handler(parsed)
-
-        return parsing
-
-
-def make_app(live: Live, *, limits: Limits = Limits(), token: str | None = None) -> Any:
+def make_app(live: Live | None = None, *, limits: Limits = Limits(), token: str | None = None) -> Guard:
     """Return the ASGI application of a living graph; it owns the graph, and closes it when it stops.
 
     Parameters
     ----------
-    live : Live
-        The living graph, opened from a store.
+    live : Live, optional
+        The living graph, opened from a store; it may also come later, by ``owner.take``.
     limits : Limits
         What a request may be.
     token : str, optional
         The bearer token without which nothing is answered.
     """
-    owner, requests = Owner(live, limits.seconds), Requests()
+    owner, requests = Owner(limits.seconds), Requests()
+    if live is not None:
+        owner.take(live)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -119,12 +82,12 @@ def make_app(live: Live, *, limits: Limits = Limits(), token: str | None = None)
         redirect_slashes=False,
         exception_handlers=dict.fromkeys((RefusedError, NapsetsError, RequestValidationError, 404, 405), _refuse),
     )
-    app.router.route_class = ParsedRoute
+    app.router.route_class = StrictRoute
     app.state.owner, app.state.limits = owner, limits
     _add_sets(app, owner)
     _add_changes(app, owner)
     _add_status(app, owner, requests)
-    return Guard(app, token, requests)
+    return Guard(app, owner, token, requests)
 
 
 def _add_sets(app: FastAPI, owner: Owner) -> None:
@@ -132,7 +95,7 @@ def _add_sets(app: FastAPI, owner: Owner) -> None:
 
     @app.get("/sets/{node:id}", response_model=bodies.SetRow, responses=failures, summary="The set of one node")
     async def get_set(node: NodePath, alpha: AlphaQuery = None) -> JSONResponse:
-        def work(live: Live) -> dict[str, Any]:
+        def work(live: Live) -> bodies.Record:
             name = _node_of(live, node)
             return bodies.set_rows([name], live.predict([name], alpha))[0]
 
@@ -150,49 +113,60 @@ def _add_sets(app: FastAPI, owner: Owner) -> None:
 
 
 def _add_changes(app: FastAPI, owner: Owner) -> None:
-    async def change(action: str, entries: list[Any], columns: tuple[str, str], key: str | None) -> JSONResponse:
-        def work(live: Live) -> dict[str, Any]:
-            arguments = [[getattr(entry, column) for entry in entries] for column in columns]
-            if columns[1] == "probabilities":
-                _check_rows(arguments[1])
-            if action == "add_labels":
-                arguments[1] = _numbers_of(live, arguments[1])
-            done = live.update([(action, *arguments)] if entries else [], key=key)
+    async def change(key: str | None, *changes: tuple[object, ...]) -> JSONResponse:
+        def work(live: Live) -> bodies.Record:
+            done = live.update([_with_numbers(live, item) for item in changes if item[1:] != ([], [])], key=key)
             return {"events": live.events, "repeated": not done}
 
         return JSONResponse(await owner.call(work, "writer"))
 
-    post = partial(app.post, response_model=bodies.Receipt, responses=bodies.FAILURES)
+    post, put = (
+        partial(method, response_model=bodies.Receipt, responses=bodies.FAILURES) for method in (app.post, app.put)
+    )
 
     @post("/labels", summary="Add labels")
     async def post_labels(body: bodies.LabelsBody, key: Key = None) -> JSONResponse:
-        return await change("add_labels", body.labels, ("node", "label"), key)
+        return await change(key, ("add_labels", *_columns(body.labels, "node", "label")))
+
+    @put("/labels", summary="Correct or remove labels")
+    async def put_labels(body: bodies.CorrectionsBody, key: Key = None) -> JSONResponse:
+        nodes, _ = _columns(body.labels, "node", "label")
+        right = _columns([row for row in body.labels if row["label"] is not None], "node", "label")
+        return await change(key, ("remove_labels", nodes), ("add_labels", *right))
 
     @post("/nodes", summary="Add nodes")
     async def post_nodes(body: bodies.NodesBody, key: Key = None) -> JSONResponse:
-        return await change("add_nodes", body.nodes, ("node", "probabilities"), key)
+        return await change(key, ("add_nodes", *_columns(body.nodes, "node", "probabilities")))
 
     @post("/edges", summary="Add edges")
     async def post_edges(body: bodies.EdgesBody, key: Key = None) -> JSONResponse:
-        return await change("add_edges", body.edges, ("source", "target"), key)
+        return await change(key, ("add_edges", *_columns(body.edges, "source", "target")))
 
     @post("/probabilities", summary="Replace the model's outputs")
     async def post_probabilities(body: bodies.ProbabilitiesBody, key: Key = None) -> JSONResponse:
-        return await change("set_probabilities", body.nodes, ("node", "probabilities"), key)
+        return await change(key, ("set_probabilities", *_columns(body.nodes, "node", "probabilities")))
+
+    @post("/alarms", summary="Start alarms again")
+    async def post_alarms(body: bodies.AlarmsBody, key: Key = None) -> JSONResponse:
+        return await change(key, ("reset_alarms", body.alarms))
+
+    @put("/steering", summary="Choose how the level follows drift")
+    async def put_steering(body: bodies.SteeringBody, key: Key = None) -> JSONResponse:
+        return await change(key, ("steer", body.kind, body.rate))
 
 
 def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
-    @app.get("/status", responses=bodies.FAILURES, summary="Counts, coverage so far and alarms")
+    @app.get("/status", responses=bodies.FAILURES, summary="Method, counts, coverage so far and alarms")
     async def get_status(history: HistoryQuery = False) -> JSONResponse:
-        def work(live: Live) -> dict[str, Any]:
+        def work(live: Live) -> bodies.Record:
             with live._busy:  # all of one moment
-                return live.status() | ({"history": live.history()} if history else {})
+                return {"version": __version__} | live.status() | ({"history": live.history()} if history else {})
 
-        return JSONResponse(await owner.call(work) | {"slowest": requests.slowest()})
+        return JSONResponse(await owner.call(work))
 
     @app.get("/metrics", response_class=PlainTextResponse, responses=bodies.FAILURES, summary="Metrics for Prometheus")
     async def get_metrics() -> Response:
-        text = prometheus_text(await owner.call(lambda live: live.status()), requests)
+        text = status_text(await owner.call(lambda live: live.status())) + requests.text()
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     @app.get("/livez", response_class=PlainTextResponse, summary="Whether the process is alive")
@@ -214,9 +188,9 @@ def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
         return render_page()
 
 
-def _node_of(live: Live, text: str) -> Any:
+def _node_of(live: Live, text: str) -> int | str:
     """Return the id that a path means: a text, or an integer that is written like that."""
-    names: list[Any] = [text]
+    names: list[int | str] = [text]
     if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", text) and -(2**63) <= int(text) < 2**63:
         names.append(int(text))
     there = [name for name in names if name in live]
@@ -229,33 +203,42 @@ def _node_of(live: Live, text: str) -> Any:
     return there[0]
 
 
-def _check_rows(rows: list[list[float]]) -> None:
-    """Refuse rows of several lengths, which are no table."""
-    for place, row in enumerate(rows):
-        if len(row) != len(rows[0]):
-            raise InvalidInputError(
-                f"`nodes.{place}.probabilities` must have {len(rows[0])} entries like the first; it has {len(row)}"
-            )
+def _columns(entries: Sequence[Mapping[str, object]], *names: str) -> tuple[list[object], ...]:
+    """Return entries as columns; rows of probabilities must have one length."""
+    columns = tuple([entry[name] for entry in entries] for name in names)
+    if names[-1] == "probabilities":
+        sizes = [len(row) for row in columns[-1]]  # type: ignore[arg-type]
+        for place, size in enumerate(sizes):
+            if size != sizes[0]:
+                raise InvalidInputError(
+                    f"`nodes.{place}.probabilities` must have {sizes[0]} entries like the first; it has {size}"
+                )
+    return columns
 
 
-def _numbers_of(live: Live, labels: list[Any]) -> list[Any]:
-    """Return labels as numbers, whether they were named or numbered."""
+def _with_numbers(live: Live, change: tuple[object, ...]) -> tuple[object, ...]:
+    """Return a change in which labels are numbers, whether they were named or numbered."""
+    if change[0] != "add_labels":
+        return change
     numbers = {name: number for number, name in enumerate(live.class_names or ())}
+    labels: list[object] = change[2]  # type: ignore[assignment]
     for label in labels:
         if isinstance(label, str) and label not in numbers:
             known = f"one of {', '.join(map(shown, numbers))}" if numbers else "numbers: the classes have no names"
             raise InvalidInputError(f"`labels` must be {known}; got {shown(label)}")
-    return [numbers[label] if isinstance(label, str) else label for label in labels]
+    return *change[:2], [numbers[label] if isinstance(label, str) else label for label in labels]
 
 
-async def _refuse(request: Request, error: Any) -> JSONResponse:
+async def _refuse(request: Request, error: Exception) -> JSONResponse:
     """Answer a request that is refused, in a sentence."""
     status, text, headers = 422, str(error), None
     if isinstance(error, RefusedError):
-        status = error.status
+        status, text = error.status_code, error.detail
     elif isinstance(error, RequestValidationError):
         first = error.errors()[0]
         text = bodies.sentence_of(first["loc"][1:], first["msg"], first.get("input"))
+    elif isinstance(error, BatchError):
+        status = 500
     elif isinstance(error, InvalidInputError) and text.startswith("`key`"):
         status = 409
     elif isinstance(error, HTTPException):

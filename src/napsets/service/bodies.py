@@ -1,4 +1,4 @@
-"""Requests and answers as plain JSON: models of bodies, their parser, sets and explanations."""
+"""Requests and answers as plain JSON: models of bodies, sets and explanations."""
 
 from __future__ import annotations
 
@@ -6,58 +6,67 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictFloat, StrictInt, StrictStr
+from typing_extensions import TypedDict
 
 from napsets.checks.arguments import FloatArray
 from napsets.checks.values import in_digits, shown
 from napsets.errors import InvalidInputError
 from napsets.live.live import Live
 from napsets.predictions import PredictionSets
-from napsets.service.guard import RefusedError
-
-#: Entries of a body that are checked at a time: other threads get their turn in between.
-_PIECE = 500
 
 Id = Annotated[StrictInt | StrictStr, Field(description='An integer or a text; 1 and "1" are two nodes.')]
 Label = Annotated[StrictInt | StrictStr, Field(description="A class: its name, or its number from 0.")]
 Row = Annotated[list[StrictFloat], Field(description="One probability per class.", examples=[[0.7, 0.2, 0.1]])]
 Alpha = Annotated[StrictFloat | None, Field(gt=0, lt=1, description="Error rate; by default that of the store.")]
+Record = dict[str, Any]  # plain JSON
+
+_STRICT = ConfigDict(extra="forbid")
 
 
-def _example(**body: Any) -> ConfigDict:
-    return ConfigDict(json_schema_extra={"examples": [body]})
+def _example(**body: JsonValue) -> ConfigDict:
+    return ConfigDict(extra="forbid", json_schema_extra={"examples": [body]})
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+# Entries, of which there may be many, are plain dictionaries, and bodies models.
 
 
-class NodeEntry(_Body):
+class NodeEntry(TypedDict):
     """A node and the model's probabilities for it."""
 
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
     node: Id
     probabilities: Row
 
 
-class LabelEntry(_Body):
+class LabelEntry(TypedDict):
     """The label of a node."""
 
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
     node: Id
     label: Label
 
 
-class EdgeEntry(_Body):
+class Correction(TypedDict):
+    """The right label of a node, or null to remove its label."""
+
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
+    node: Id
+    label: Label | None
+
+
+class EdgeEntry(TypedDict):
     """An edge between two existing nodes."""
 
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
     source: Id
     target: Id
 
 
-class NodesBody(_Body):
+class NodesBody(BaseModel):
     """New nodes."""
 
     nodes: list[NodeEntry]
@@ -70,21 +79,43 @@ class ProbabilitiesBody(NodesBody):
     model_config = _example(nodes=[{"node": "ann", "probabilities": [0.1, 0.8, 0.1]}])
 
 
-class LabelsBody(_Body):
+class LabelsBody(BaseModel):
     """Labels, in the order in which they came."""
 
     labels: list[LabelEntry]
     model_config = _example(labels=[{"node": "ann", "label": 0}])
 
 
-class EdgesBody(_Body):
+class CorrectionsBody(BaseModel):
+    """Labels that replace those of their nodes."""
+
+    labels: list[Correction]
+    model_config = _example(labels=[{"node": "ann", "label": 1}, {"node": "bob", "label": None}])
+
+
+class EdgesBody(BaseModel):
     """New edges."""
 
     edges: list[EdgeEntry]
     model_config = _example(edges=[{"source": "ann", "target": "bob"}])
 
 
-class SetsBody(_Body):
+class AlarmsBody(BaseModel):
+    """The alarms to start again."""
+
+    alarms: list[Literal["exchangeability", "coverage"]]
+    model_config = _example(alarms=["coverage"])
+
+
+class SteeringBody(BaseModel):
+    """How the level follows drift; null if it stays at alpha."""
+
+    kind: Literal["aci", "dtaci"] | None
+    rate: StrictFloat | None = Field(None, description='The rate of "aci".')
+    model_config = _example(kind="aci", rate=0.01)
+
+
+class SetsBody(BaseModel):
     """The nodes to predict."""
 
     nodes: list[Id]
@@ -124,83 +155,25 @@ class Failure(BaseModel):
 
 
 #: The answers that any request may get instead of its own.
-FAILURES: dict[int | str, dict[str, Any]] = {
+FAILURES: dict[int | str, dict[str, object]] = {
     code: {"model": Failure, "description": text}
     for code, text in {
-        400: "The body is no JSON.",
+        400: "The body is not JSON in UTF-8.",
         401: "The bearer token is missing or wrong.",
         403: "The Host header names another machine.",
         408: "The request took too long to arrive.",
         409: "The Idempotency-Key is that of another batch.",
         413: "The body or the batch is too large.",
         415: "The body is not application/json.",
+        431: "The address and headers are too large.",
+        500: "The batch could not be applied.",
         422: "A value is not what it must be.",
-        503: "The service is busy, stopping, or cannot write.",
+        503: "The service is starting, busy or stopping, or cannot write.",
     }.items()
 }
 
 
-def parse_body(model: type[BaseModel], body: bytes, most: int) -> Any:
-    """Return a body as its model, or refuse it in a sentence.
-
-    The first field of the model holds the entries, at most so many. No name may occur twice in the JSON: one of the
-    values would be ignored.
-    """
-    document = _parsed(body)
-    name = next(iter(model.model_fields))
-    entries = document.get(name) if isinstance(document, dict) else None
-    if not isinstance(entries, list):
-        return _checked(model.model_validate, document)
-    if len(entries) > most:
-        raise RefusedError(413, f"`{name}` must have at most {most:,} entries; it has {len(entries):,}")
-    whole = _checked(model.model_validate, document | {name: []})
-    checked: list[Any] = []
-    for start in range(0, len(entries), _PIECE):
-        checked += _checked(_entries_of(model).validate_python, entries[start : start + _PIECE], (name, start))
-    return whole.model_copy(update={name: checked})
-
-
-def _parsed(body: bytes) -> Any:
-    try:
-        return json.loads(body, object_pairs_hook=_unique)
-    except json.JSONDecodeError as error:
-        raise RefusedError(400, f"the body must be JSON; it is not, from character {error.pos}") from error
-    except UnicodeDecodeError as error:
-        raise RefusedError(400, "the body must be JSON in UTF-8; it is not") from error
-    except RecursionError as error:
-        raise RefusedError(400, "the body must be JSON with few levels; it has too many") from error
-    except ValueError as error:  # Python's own limit, against numbers that take long to read
-        raise RefusedError(400, "the body must have no number of thousands of digits") from error
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise RefusedError(400, f"{shown(next(name for name in names if names.count(name) > 1))} must occur only once "
-                                f"in a JSON object; it occurs several times")  # fmt: skip
-    return entries
-
-
-@cache
-def _entries_of(model: type[BaseModel]) -> TypeAdapter[Any]:
-    annotation: Any = next(iter(model.model_fields.values())).annotation
-    return TypeAdapter(annotation)
-
-
-def _checked(check: Any, value: Any, place: tuple[Any, ...] = ()) -> Any:
-    """Return what a check gives; `place` is where the value stands in the body, its last part a number to add."""
-    try:
-        return check(value)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where: tuple[Any, ...] = first["loc"]
-        if place:
-            where = (*place[:-1], place[-1] + where[0], *where[1:])
-        raise RefusedError(422, sentence_of(where, first["msg"], first["input"])) from error
-
-
-def sentence_of(where: tuple[Any, ...], message: str, value: Any) -> str:
+def sentence_of(where: tuple[int | str, ...], message: str, value: object) -> str:
     """Return what is wrong with a part of a request."""
     if len(where) > 1 and where[-1] in ("int", "str"):  # which of the two it was tried as
         return f"`{'.'.join(map(str, where[:-1]))}` must be an integer or a text; got {shown(value)}"
@@ -211,7 +184,7 @@ def sentence_of(where: tuple[Any, ...], message: str, value: Any) -> str:
 PIECE = 250
 
 
-def sets_json(live: Live, nodes: Sequence[Any], alpha: float | None) -> Iterator[bytes]:
+def sets_json(live: Live, nodes: Sequence[int | str], alpha: float | None) -> Iterator[bytes]:
     """Yield the sets of nodes as JSON, piece by piece and all of one state: no batch takes effect meanwhile."""
     with nullcontext() if len(nodes) <= PIECE else live._writing:
         yield b'{"sets": ['
@@ -226,11 +199,11 @@ def sets_json(live: Live, nodes: Sequence[Any], alpha: float | None) -> Iterator
         yield b"]}"
 
 
-def set_rows(nodes: Sequence[Any], sets: PredictionSets) -> list[dict[str, Any]]:
+def set_rows(nodes: Sequence[int | str], sets: PredictionSets) -> list[Record]:
     """Return one entry per node, in their order."""
-    names: Any = range(sets.num_classes) if sets.class_names is None else sets.class_names
+    names = sets.class_names or range(sets.num_classes)
     entries, columns = np.nonzero(sets.member)
-    labels: list[list[Any]] = [[] for _ in nodes]
+    labels: list[list[int | str]] = [[] for _ in nodes]
     for entry, column in zip(entries.tolist(), columns.tolist(), strict=True):
         labels[entry].append(names[column])
     return _rows(
@@ -244,7 +217,7 @@ def set_rows(nodes: Sequence[Any], sets: PredictionSets) -> list[dict[str, Any]]
     )
 
 
-def _rows(**columns: Iterable[Any]) -> list[dict[str, Any]]:
+def _rows(**columns: Iterable[object]) -> list[Record]:
     """Return columns of one length as entries."""
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -258,13 +231,13 @@ def finite(value: float) -> float | None:
 _MOST_NEIGHBOURS = 50
 
 
-def explained(live: Live, node: Any, alpha: float | None = None) -> dict[str, Any]:
+def explained(live: Live, node: int | str, alpha: float | None = None) -> Record:
     """Return the set of one node with its candidates, their p-values, and the labelled neighbours that are evidence."""
     with live._busy:  # all of one state
         sets, p_values = live.predict([node], alpha), live.p_values([node])[0]
         probabilities, scores = live._candidates(node)
         neighbours = live.labelled_around(node, _MOST_NEIGHBOURS)
-    names: Any = live.class_names or range(scores.size)
+    names = live.class_names or range(scores.size)
     thresholds = sets.thresholds if sets.label_thresholds is None else sets.label_thresholds[0]
     thresholds = np.broadcast_to(thresholds, scores.shape)
     return set_rows([node], sets)[0] | {
@@ -282,7 +255,7 @@ def explained(live: Live, node: Any, alpha: float | None = None) -> dict[str, An
 
 
 def _reason(sets: PredictionSets, thresholds: FloatArray, p_values: FloatArray) -> str:
-    """Say in a few sentences what decides which labels are in the set."""
+    """Return a few sentences on what decides which labels are in the set."""
     alpha, support = f"alpha = {sets.alpha:g}", int(sets.support[0])
     if np.isposinf(thresholds).all():
         return f"Too few labels count for this node to leave out any label at {alpha}: the set has every label."

@@ -16,7 +16,7 @@ from napsets.service.guard import RefusedError
 
 Result = TypeVar("Result")
 Thread = Literal["reader", "writer", "batches", "parser"]
-log = logging.getLogger("napsets")
+log = logging.getLogger("napsets.service")
 
 
 class Owner:
@@ -24,23 +24,30 @@ class Owner:
 
     Small requests for sets have a thread, the reader, and wait neither for the disk nor for bodies that are parsed.
     Large requests for sets have another: between their pieces the reader has its turn, and the writer waits. A call may
-    wait for its turn, and take, so many seconds together.
+    wait for its turn, and take, so many seconds together. Until the graph is there, no call is made.
     """
 
-    def __init__(self, live: Live, seconds: float) -> None:
-        self._live, self._seconds = live, seconds
+    def __init__(self, seconds: float) -> None:
+        self._live: Live | None = None
+        self._seconds = seconds
         names: tuple[Thread, ...] = ("parser", "writer", "batches", "reader")
         self._threads = {name: ThreadPoolExecutor(1, thread_name_prefix=f"napsets-{name}") for name in names}
-        #: Why no call can be made any more; None while all is well.
-        self.broken: str | None = None
+        #: Why no call can be made now; None while all is well.
+        self.unready: str | None = "the service is starting"
         self._unwritable = False
+        self._rang: dict[str, int | None] = {}
+
+    def take(self, live: Live) -> None:
+        """Start to answer with a living graph; it is closed at the end."""
+        self._live, self.unready = live, None
+        self._log_alarms(live)
 
     async def call(self, work: Callable[[Live], Result], thread: Thread = "reader") -> Result:
-        """Return what a call gives. A call that comes too late is not made; one that was begun is finished."""
-        return await self.wait_for(partial(self._run, work), thread)
+        """Return the result of a call. A call that comes too late is not made; one that was begun is finished."""
+        return await self.wait_for(partial(self._run, work, thread == "writer"), thread)
 
     async def wait_for(self, work: Callable[[], Result], thread: Thread = "parser") -> Result:
-        """Return what work gives that needs no living graph."""
+        """Return the result of work that needs no living graph."""
         try:
             future = self._threads[thread].submit(work)
         except RuntimeError:
@@ -55,34 +62,45 @@ class Owner:
             ) from None
 
     async def check_ready(self) -> None:
-        """Refuse where calls cannot be made, or where the last that failed on the disk would fail again."""
+        """Raise if calls cannot be made, or if the disk is full or has failed and would fail again."""
 
         def check(live: Live) -> None:
-            if self._unwritable:
-                live.check_writable()
-                self._unwritable = False
+            live.check_writable(only_room=not self._unwritable)
+            self._unwritable = False
 
         await self.call(check, "writer" if self._unwritable else "reader")
 
-    def _run(self, work: Callable[[Live], Result]) -> Result:
-        if self.broken is not None:
-            raise RefusedError(503, self.broken)
+    def _run(self, work: Callable[[Live], Result], changes: bool) -> Result:
+        live = self._live
+        if self.unready is not None or live is None:
+            raise RefusedError(503, self.unready or "the service is starting")
         try:
-            return work(self._live)
+            result = work(live)
+            if changes:
+                self._log_alarms(live)
+            return result
         except BaseException as error:
-            if self._live.is_open and isinstance(error, NapsetsError | RefusedError):
+            if live.is_open and isinstance(error, NapsetsError | RefusedError):
                 raise
-            if self._live.is_open and isinstance(error, sqlite3.Error | OSError):
+            if live.is_open and isinstance(error, sqlite3.Error | OSError):
                 self._unwritable = True
                 text = f"the store cannot be read or written ({error}). Nothing was changed."
                 raise RefusedError(503, text) from error
             # The log is the truth; whether the state still follows from it is not known any more.
-            self.broken = "the service met an internal error and stopped answering; start it again: the log is intact"
+            self.unready = "the service met an internal error and stopped answering; start it again: the log is intact"
             log.exception("an internal error of napsets")
-            raise RefusedError(503, self.broken) from error
+            raise RefusedError(503, self.unready) from error
+
+    def _log_alarms(self, live: Live) -> None:
+        rang = live.alarms()
+        for name, labels in rang.items():
+            if labels is not None and self._rang.get(name) is None:
+                log.warning("alarm: %s was raised after %d labels", name, labels)
+        self._rang = rang
 
     def close(self) -> None:
         """Finish what was begun, and let go of the store."""
         for thread in self._threads.values():
             thread.shutdown(wait=True, cancel_futures=True)
-        self._live.close()
+        if self._live is not None:
+            self._live.close()

@@ -1,7 +1,7 @@
-"""The same thresholds on a Spark cluster.
+"""Prediction sets on a Spark cluster.
 
-`predict_sets` takes DataFrames and gives one; `predict_files` reads and writes files. The mathematics is the core's:
-tasks call the same functions as on one machine, on Arrow batches.
+`predict_sets` takes DataFrames and returns one; `predict_files` reads and writes files. Workers run the code of one
+machine, so the sets are the same, bit for bit.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ except ImportError as error:
 
 from napsets.spark.files import predict_files
 from napsets.spark.predict import predict_sets
-from napsets.spark.session import MissingJavaError, start_session
+from napsets.spark.session import MissingJavaError, running_session, start_session
 
-__all__ = ["MissingJavaError", "predict_files", "predict_sets", "start_session"]
+__all__ = ["MissingJavaError", "predict_files", "predict_sets", "running_session", "start_session"]
 
 del pyarrow, pyspark

@@ -1,365 +1,339 @@
-"""The plan with joins: the steps from tables to sets, which run when they are asked for, or batch by batch.
+"""The plan *joins*, for graphs that no machine holds: edges and probabilities stay on Spark.
 
-What the tasks must know of all labelled nodes together is found first and sent to them: the scores of all where those
-far away count too, and with an exact level how the labelled nodes are split, and the one rank T̂ that comes of it.
+Labelled nodes come to the driver, where they are read, split and scored by the code of one machine. Neighbourhoods are
+found by K rounds of joins: the frontier joined with the edges, without what was seen before. Each target's reference
+nodes are then gathered into one row, and a task computes its threshold by the specification in `napsets.quantile`.
 """
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql import types as st
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import InvalidInputError, warn
-from napsets.kernels.threads import Progress, stages
-from napsets.levels import Rank, rank_place
-from napsets.randomness import split_seed
-from napsets.spark import join_tasks
-from napsets.spark.join_tasks import AllScores, Split
-from napsets.spark.plans import Content, fingerprint_of
-from napsets.spark.session import literally, located, plain_errors, read_text, write_text
-from napsets.spark.tables import Result, Tables, sets_columns, with_kinds, with_level
-from napsets.spark.walk import PAIRS_PER_PART, Walker, adjacency, place_of, sampled_cost, stored_edges
+from napsets.evaluation.verdict_words import level_labels
+from napsets.files import Inputs, read_probabilities
+from napsets.files.formats import TableFile
+from napsets.files.prediction_columns import SETS
+from napsets.files.reading import Reading
+from napsets.files.writers import prediction_rows
+from napsets.levels import Exact, Nominal
+from napsets.localisers import Everyone, Hops, Reference
+from napsets.localisers.base import Cut, LocalThresholds
+from napsets.localisers.hops import Sizes, Weighting, hop_weights
+from napsets.methods.method import Method
+from napsets.quantile import cumulative_mass, local_rank
+from napsets.randomness import node_uniforms
+from napsets.scores import learns
+from napsets.scores.base import BoundRows
+from napsets.spark.graph_plan import Request, SparkSets, calibrate_tables, in_memory, level_of, shipped
 
-#: Turns targets into a table about them.
-Work = Callable[[DataFrame], DataFrame]
+Batches = Iterator[pa.RecordBatch]
 
-#: Pairs that one task of a batch should make: enough to outweigh its start, little enough to lose.
-PAIRS_PER_TASK = 4_000_000
-
-_THRESHOLDS = "threshold double, support bigint, effective_size double"
-
-
-@dataclass(frozen=True)
-class Checkpoints:
-    """A directory of Parquet that belongs to one input and one way of asking.
-
-    A lost executor takes its shuffle files with it, and Spark recomputes what they came from. Here that is never more
-    than the batch under way: the adjacency, the scores and the thresholds of finished batches are in Parquet, in a
-    place that outlives executors: a distributed file system, or a local folder where all runs on one machine. The same
-    fingerprint (see `fingerprint_of`) finds the same tables again, so that a lost driver costs no more.
-
-    Without a directory nothing is kept: each step is a plan, which runs when the result is asked for.
-    """
-
-    spark: Any = None
-    path: str | None = None
-
-    def write(self, table: DataFrame, name: str) -> DataFrame:
-        """Write a table unless it is there whole, and return it as read from there: its history ends here."""
-        if self.path is None:
-            return table
-        path = f"{self.path}/{name}"
-        system, mark = located(self.spark, f"{path}/_SUCCESS")  # Spark's own
-        if not system.exists(mark):
-            with plain_errors():
-                table.write.mode("overwrite").parquet(path)
-        kept: DataFrame = self.spark.read.schema(table.schema).parquet(literally(path))
-        return kept
-
-    def values(self, name: str, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Return numbers or texts that were written before, or make and write them: as text, which needs no job."""
-        if self.path is None:
-            return make()
-        path = f"{self.path}/{name}.json"
-        text = read_text(self.spark, path)
-        if text is None:
-            text = json.dumps(make())
-            write_text(self.spark, path, text)
-        return tuple(json.loads(text))
-
-    def in_batches(
-        self, targets: DataFrame, work: Work, batches: int, name: str, progress: Progress | None
-    ) -> DataFrame:
-        """Do some work on the targets batch by batch; return all that was written, as one table."""
-        if self.path is None:
-            return work(targets)
-        place = sf.floor(place_of(sf.lit("batch"), targets["node"]) * batches).cast("int")
-        paths = []
-        for i in range(batches):
-            done = self.write(work(targets.where(place == i)), f"{name}-{i:05d}")
-            paths.append(literally(f"{self.path}/{name}-{i:05d}"))
-            if progress is not None:
-                progress(i + 1, batches)
-        whole: DataFrame = self.spark.read.schema(done.schema).parquet(*paths)
-        return whole
+_COST = (
+    "the plan joins is slow: each hop shuffles every pair of a node to predict and a node that it reaches, where the "
+    "plan graph follows edges in memory (docs/scale.md)"
+)
 
 
-def batch_count(count: int, cost: float, stored: int, tasks: int) -> int:
-    """Return into how many batches `count` targets are put, of which each makes `cost` pairs.
-
-    A batch shuffles the adjacency whatever its size, so that it should make at least as many pairs as there are
-    stored edges: then the adjacency is not the larger part of what is shuffled.
-    """
-    return max(1, math.ceil(count * cost / max(PAIRS_PER_TASK * tasks, stored)))
-
-
-@dataclass
-class JoinsJob:
-    """One call: the input in one shape, and the steps from it to the sets.
-
-    With `reverse` the edges of the tables are turned ones. Where steps are kept, targets are put into batches, and
-    progress counts those. On the way, the split and the rank of an exact level are added to the settings.
-    """
-
-    tables: Tables
-    settings: join_tasks.SparkSettings
-    directed: bool
-    cap: int | None
-    reverse: bool = False
-    kept: Checkpoints = Checkpoints()
-    batch_size: int | None = None
-    progress: Progress | None = None
-    #: A broadcast of the scores of all reference nodes, found on the way where those count that are not near.
-    everyone: Any = field(default=None, init=False)
-
-    def fingerprint(self, contents: Mapping[str, Content | None], batch_size: int | None) -> str:
-        """Name all that the thresholds, and how they are cut into batches, depend on."""
-        tables = {name: table for name, table in contents.items() if name != "edges" or self._walks}
-        settings = {
-            # Thresholds do not depend on how the sets are written.
-            "settings": replace(self.settings, allow_empty=True, integer_labels=False),
-            "directed": self.directed,
-            "reverse": self.reverse,
-            "cap": self.cap,
-            "parts": PAIRS_PER_PART,
-            "batch size": batch_size,
-        }
-        return fingerprint_of(tables, settings)
-
-    # -- all of it -------------------------------------------------------------------------------------------------
-
-    def run(self, spark: SparkSession) -> Result:
-        """Do what must be done at once, and return a plan of the rest."""
-        if not self._walks and not self._needs_own_row:
-            return Result(self.sets({}))
-        with plain_errors():
-            self._fit(spark)
-            walker = self.walker() if self._walks else None
-            targets, place = self.kept.write(self.tables.nodes, "nodes"), self._rank_place()
-            count = level_batches = batches = 0
-            if self.kept.path is not None:
-                count = targets.count()
-                batches = self._batches(walker, targets, count, "batches")
-                if place is not None:
-                    level_batches = self._batches(walker, self.apart(), self._held_out, "level-batches")
-            total = level_batches + batches
-            ranking, choosing = stages(self.progress, [level_batches, batches], total)
-            if place is not None:
-                rank = self._rank(walker, place, level_batches, ranking)
-                self.settings = replace(self.settings, rank=rank)
-        if self.settings.everyone and not self.tables.may_be_labelled:
-            if self.progress is not None:
-                self.progress(total, total)
-            return self._result(self.sets(self.one_threshold(), targets))
-        chosen = self.kept.in_batches(targets, partial(self.thresholds, walker), batches, "batch", choosing)
-        if self.cap is not None and self.kept.path is not None and walker is not None:
-            _report_caps(chosen, count, self.cap)
-        return self._result(self.sets(chosen, targets))
-
-    @property
-    def _walks(self) -> bool:
-        return not self.settings.everyone and self.settings.weights.size > 0
-
-    @property
-    def _needs_own_row(self) -> bool:
-        """Whether each target needs a row of its own, even if no walk reached it."""
-        return self.settings.far or self.settings.level.keeps_apart
-
-    def _fit(self, spark: SparkSession) -> None:
-        """Find out what must be known of all labelled nodes together."""
-        if self.settings.level.keeps_apart:
-            self.settings = replace(self.settings, split=self._split())
-        if self.settings.far:
-            columns = ["score", *["predicted"] * bool(self.settings.alike)]
-            scores = self.reference().select(*columns).toArrow()
-            known = AllScores(*(scores.column(name).to_numpy() for name in columns))
-            self.everyone, empty = spark.sparkContext.broadcast(known), known.scores.size == 0
-        else:
-            empty = self.kept.path is not None and self.reference().isEmpty()
-        if empty:
-            raise InvalidInputError("`labels` must hold at least one known label; it holds none")
-
-    def _result(self, sets: DataFrame) -> Result:
-        if not self.settings.level.keeps_apart:
-            return Result(sets)
-        level = math.inf if self.settings.rank is None else self.settings.rank.share
-        return Result(with_level(sets, level), level)
-
-    # -- labelled nodes --------------------------------------------------------------------------------------------
-
-    def _split(self) -> Split:
-        """Find out which labelled nodes are the reference part."""
-
-        def make() -> tuple[Any, ...]:
-            labelled = self.tables.labels.select("node")
-            # Decimals, because they do not overflow; the sum has no order.
-            word = sf.col("word").cast("decimal(20, 0)")
-            row = labelled.mapInArrow(join_tasks.words, "word bigint").agg(sf.count(word), sf.sum(word)).first()
-            count, total = (int(value or 0) for value in (row or (0, 0)))
-            if count < 2:
-                raise InvalidInputError(
-                    f"`labels` must hold at least two known labels for an exact level; it holds {count}"
-                )
-            size, seed = self.settings.level.reference_size(count), split_seed(self.settings.seed, total)
-            drawn = labelled.mapInArrow(partial(join_tasks.keys, seed=seed), f"node {self.tables.id_type}, key double")
-            last = _nth(drawn, ["key", "node"], size)
-            return seed, last["key"], last["node"], count - size
-
-        return Split(*self.kept.values("split", make))
-
-    @cached_property
-    def scored(self) -> DataFrame:
-        """The labelled nodes with their scores at their labels: ``node``, ``score``, ``predicted``, ``apart``."""
-        labels = with_kinds(self.tables.labels, self.tables.class_names)
-        scores = labels.join(self.tables.probabilities, "node", "left").mapInArrow(
-            partial(join_tasks.calibration_scores, settings=self.settings),
-            f"node {self.tables.id_type}, score double, predicted int, apart boolean",
+def check_joins(method: Any, p_values: Any, reading: Reading) -> None:
+    """Raise where joins cannot do what is asked: they know row scores, everyone or hops, a nominal or exact level."""
+    rows = all(callable(getattr(getattr(method, "score", None), part, None)) for part in ("matrix", "at"))
+    plain = type(method) is Method and method.groups is None and rows and not learns(method.score)
+    if not (plain and type(method.localiser) in (Everyone, Hops) and type(method.level) in (Nominal, Exact)):
+        raise InvalidInputError(
+            "`plan` must be 'graph' for this method: joins know split and naps, with scores of single rows, at a "
+            "nominal or exact level"
         )
-        return self.kept.write(scores, "scores")
+    for what, wanted in (("p-values", p_values is not False), ("unknown nodes to skip", reading.skip_unknown)):
+        if wanted:
+            raise InvalidInputError(f"`plan` must be 'graph' for {what}; got 'joins'")
 
-    def reference(self) -> DataFrame:
-        """Return the labelled nodes that thresholds are made of."""
-        return self.scored.where(~sf.col("apart")) if self.settings.level.keeps_apart else self.scored
 
-    def apart(self) -> DataFrame:
-        """Return the labelled nodes that are held out."""
-        return self.scored.where("apart")
+def predict_by_joins(spark: SparkSession, tables: Mapping[str, DataFrame], request: Request) -> SparkSets:
+    """Calibrate the labelled nodes on the driver; search neighbourhoods and predict on workers."""
+    warn(_COST)
+    method, alpha, reading = request.method, request.alpha, request.reading
+    counted = _check_ids(tables)
+    inputs, calibrated = _calibrated(tables, request)
+    scored, places = calibrated.scored, np.arange(len(inputs.ids))
+    marks = {"reference": np.isin(places, scored.reference.nodes), "labelled": np.isin(places, scored.calibration)}
+    labelled = spark.createDataFrame(pa.table({"node": inputs.ids.values, "place": places, **marks}))
+    # One place more, for all nodes without a label.
+    reference = Reference(scored.reference.nodes, scored.reference.scores, places.size + 1)
+    task = _Task(
+        method,
+        alpha,
+        reference,
+        inputs.outputs.argmax(axis=1),
+        method.level.fit(reference, np.empty(0), np.empty(0)),
+        replace(reading, rename={}),
+        inputs.class_names,
+        SETS.schema(inputs.ids.output_type, {}, integer_labels=inputs.integer_labels),
+    )
+    walk = _Walk.of(tables["edges"], labelled.where("reference"), method.localiser, directed=reading.directed)
+    if scored.level_nodes.size:
+        scores = np.full(places.size, np.nan)
+        scores[scored.level_nodes] = scored.level_scores
+        held_out = walk.met(labelled.where("labelled and not reference")).select("place", "near")
+        ranks = shipped(spark, partial(task.ranks, scores))
+        ranked = held_out.mapInArrow(ranks, "place bigint, share double").toArrow()
+        shares = ranked.sort_by("place")["share"].to_numpy()
+        task = replace(task, level=method.level.fit(reference, shares, scored.level_scores))
+    if "nodes" in tables:
+        targets = tables["nodes"].select("node")
+    else:
+        targets = tables["probabilities"].select("node").join(labelled.where("labelled"), "node", "left_anti")
+    rows = walk.met(targets.join(labelled.select("node", "place"), "node", "left"))
+    # Names that no class has: a task takes them off again.
+    own = rows.select("node", sf.col("place").alias(_PLACE), sf.col("near").alias(_MET))
+    make, schema = shipped(spark, task.sets), from_arrow_schema(task.schema)
+    sets = own.join(tables["probabilities"], "node").mapInArrow(make, schema)
+    facts = level_of(task.level, alpha) if method.level.keeps_apart else {}
+    return SparkSets(sets, inputs, counted, level_labels(calibrated), method, facts)
 
-    @property
-    def _held_out(self) -> int:
-        return 0 if self.settings.split is None else self.settings.split.apart
 
-    def _rank_place(self) -> int | None:
-        """Return which of the ranks of the held-out nodes, from 1, is T̂; None where there are too few."""
-        place = rank_place(self._held_out, self.settings.alpha)
-        return place if place <= self._held_out else None
+# -- tables ------------------------------------------------------------------------------------------------------------
 
-    def _rank(self, walker: Walker | None, place: int, batches: int, progress: Progress | None) -> Rank:
-        """Return T̂: the one rank that the level needs, and all that comes here of them."""
+#: The columns of ids, by table.
+_IDS = {"edges": ("source", "target"), **dict.fromkeys(("probabilities", "labels", "nodes", "evidence"), ("node",))}
 
-        def make() -> tuple[Any, ...]:
-            ranks = self.kept.in_batches(self.apart(), partial(self.ranks, walker), batches, "level", progress)
-            return tuple(_nth(ranks, ["share", "score"], place))[:2]
 
-        return Rank(*self.kept.values("rank", make))
-
-    # -- thresholds ------------------------------------------------------------------------------------------------
-
-    def walker(self) -> Walker:
-        """Make the graph ready to be walked."""
-        hops, scores = int(self.settings.weights.size), self.reference().select("node", "score")
-        graph = adjacency(self.tables.edges, scores, hops=hops, directed=self.directed, keep=self.kept.write)
-        return Walker(graph, hops, self.directed, self.cap)
-
-    def thresholds(self, walker: Walker | None, targets: DataFrame) -> DataFrame:
-        """Choose the thresholds of the targets: those they met, and where all count, one row per target in any case."""
-        kind = f"node {self.tables.id_type}, {_THRESHOLDS}"
-        work = partial(join_tasks.thresholds, settings=self.settings, everyone=self.everyone)
-        itself = self._targets(targets) if self._needs_own_row else None
-        if walker is None:
-            assert itself is not None
-            return itself.mapInArrow(work, kind)
-        walk = walker.walk(targets)
-        chosen = _together(walk.pairs, itself).mapInArrow(work, kind)
-        if walk.caps is None:
-            return chosen
-        return chosen.join(walk.caps.withColumnRenamed("target", "node"), "node", "full_outer")
-
-    def one_threshold(self) -> dict[str, Any]:
-        """Return the threshold, and what it rests on, that all nodes have which are none of the labelled ones."""
-        unreached = pa.RecordBatch.from_pydict({"target": [0], "hop": [0], "score": pa.array([None], pa.float64())})
-        (threshold,) = join_tasks.thresholds(iter([unreached]), self.settings, self.everyone)
-        (row,) = threshold.drop_columns("node").to_pylist()
-        return row
-
-    def ranks(self, walker: Walker | None, held_out: DataFrame) -> DataFrame:
-        """Rank the held-out nodes among the reference nodes: ``share``, ``score``."""
-        work = partial(join_tasks.ranks, settings=self.settings, everyone=self.everyone)
-        itself = _about(held_out)
-        rows = itself if walker is None else _together(walker.walk(held_out).pairs, itself)
-        return rows.mapInArrow(work, "share double, score double")
-
-    def _targets(self, targets: DataFrame) -> DataFrame:
-        """Return what is to be known of each target itself: its own score among those that count, its prediction."""
-        known = targets.select("node")
-        columns = {"score": sf.lit(None).cast("double"), "predicted": sf.lit(None).cast("int")}
-        if self.tables.may_be_labelled and self.settings.far:
-            known = known.join(self.reference().select("node", "score"), "node", "left")
-            columns["score"] = sf.col("score")
-        if self.settings.alike:
-            known = known.join(self.tables.probabilities, "node", "left")
-            first = sf.array_position("probabilities", sf.array_max("probabilities")) - 1
-            columns["predicted"] = first.cast("int")
-        return _about(known.select("node", *(value.alias(name) for name, value in columns.items())))
-
-    def _batches(self, walker: Walker | None, targets: DataFrame, count: int, name: str) -> int:
-        """Return into how many batches the targets are put.
-
-        Written down too: after a restart the cluster may be another, and batches must stay what they were.
-        """
-
-        def make() -> tuple[int]:
-            if self.batch_size is not None:
-                return (max(1, -(-count // self.batch_size)),)
-            if walker is None:
-                return (1,)
-            stored, last_share = stored_edges(walker)
-            tasks = int(targets.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-            return (batch_count(count, sampled_cost(walker, targets, count, last_share), stored, tasks),)
-
-        (batches,) = self.kept.values(name, make)
-        return int(batches)
-
-    def sets(self, thresholds: DataFrame | dict[str, Any], targets: DataFrame | None = None) -> DataFrame:
-        """Join thresholds, or the same for all, with probabilities, and make the sets."""
-        nodes = self.tables.nodes if targets is None else targets
-        rows = nodes.join(self.tables.probabilities, "node", "left")
-        extra = ""
-        if isinstance(thresholds, dict):
-            kinds = (part.split() for part in _THRESHOLDS.split(", "))
-            rows = rows.withColumns({name: sf.lit(thresholds.get(name)).cast(kind) for name, kind in kinds})
-        else:
-            rows = rows.join(thresholds, "node", "left")
-            extra = ", capped_at int" if "capped_at" in thresholds.columns else ""
-        return rows.mapInArrow(
-            partial(join_tasks.prediction_sets, settings=self.settings), f"{sets_columns(self.tables)}{extra}"
+def _check_ids(tables: Mapping[str, DataFrame]) -> int:
+    """Raise unless ids are of one kind, present, known, and where they must be, unique; return the number of nodes."""
+    kinds: dict[str, str] = {}
+    for name, table in tables.items():
+        TableFile(name, Path("the DataFrame"), "parquet", tuple(table.columns)).require(*_IDS[name])
+        for column in _IDS[name]:
+            kind = table.schema[column].dataType
+            kinds[f"{name}.{column}"] = "integer" if isinstance(kind, st.IntegralType) else kind.simpleString()
+    if set(kinds.values()) not in ({"integer"}, {"string"}):
+        shown = ", ".join(f"{name} is {kind}" for name, kind in kinds.items())
+        raise InvalidInputError(
+            f"all tables must hold ids that are integers or strings, and ids must be of one kind in all; {shown}"
         )
-
-
-def _report_caps(table: DataFrame, count: int, cap: int) -> None:
-    """Warn where a cap has cut neighbourhoods, and say how many."""
-    row = table.agg(sf.count("capped_at")).first()
-    cut = int(row[0]) if row else 0
-    if cut:
-        warn(
-            f"`max_neighbourhood` = {cap} has cut the neighbourhoods of {cut} of {count} nodes; the column capped_at "
-            f"says which"
-        )
-
-
-def _about(known: DataFrame) -> DataFrame:
-    """Return what is known of targets themselves as rows of the table of pairs, at hop 0."""
-    return known.select(sf.col("node").alias("target"), sf.lit(0).cast("tinyint").alias("hop"), "score", "predicted")
-
-
-def _together(pairs: DataFrame, itself: DataFrame | None) -> DataFrame:
-    """Bring a target's rows together in one partition: what tasks rely on."""
-    if itself is not None:
-        pairs = pairs.withColumn("predicted", sf.lit(None).cast("int")).unionByName(itself)
-    return pairs.repartition("target").sortWithinPartitions("target")
-
-
-def _nth(table: DataFrame, by: list[str], place: int) -> Row:
-    """Return the row at some place, from 1, in the order of some columns: one task sorts, one row comes here."""
-    number = sf.row_number().over(Window.orderBy(*by))
-    row = table.select(*by).withColumn("place", number).where(sf.col("place") == place).first()
+    columns = [
+        table.select(sf.col(column).alias("node"), sf.lit(name).alias("table"))
+        for name, table in tables.items()
+        for column in _IDS[name]
+    ]
+    each = [sf.count_if(sf.col("table") == name).alias(name) for name in tables]
+    counts = reduce(DataFrame.unionByName, columns).groupBy("node").agg(*each)
+    once = [name for name in tables if name not in ("edges", "probabilities")]
+    wrong = sf.col("node").isNull() | (sf.col("node").cast("string") == "") | (sf.col("probabilities") != 1)
+    for name in once:
+        wrong = wrong | (sf.col(name) > 1)
+    row = counts.agg(sf.sum("probabilities"), sf.first(sf.when(wrong, sf.struct("*")), ignorenulls=True)).head()
     assert row is not None
-    return row
+    if row[1] is None:
+        return int(row[0] or 0)
+    bad = row[1].asDict()
+    node = bad.pop("node")
+    if node is None or node == "":
+        table = next(name for name, count in bad.items() if count)
+        raise InvalidInputError(f"`{table}` must have an id in each row; {' or '.join(_IDS[table])} is empty in some")
+    if not bad["probabilities"]:
+        table = next(name for name, count in bad.items() if count)
+        raise InvalidInputError(f"every id must be in `probabilities`; `{table}` has the node {node!r}, which it lacks")
+    table = next(name for name in ("probabilities", *once) if bad[name] > 1)
+    raise InvalidInputError(f"`{table}` must have each node once; node {node!r} is there {bad[table]} times")
+
+
+def _calibrated(tables: Mapping[str, DataFrame], request: Request) -> tuple[Inputs, Any]:
+    """Read and score the labelled nodes on the driver, in the order of their ids."""
+    reading, names = request.reading, [name for name in ("labels", "evidence") if name in tables]
+    listed = reduce(DataFrame.unionByName, (tables[name].select("node") for name in names)).distinct()
+    rows = in_memory("probabilities", tables["probabilities"].join(listed, "node", "left_semi"), reading)
+    if not rows.rows.num_rows:
+        raise InvalidInputError("`labels` must have at least one label; it has none")
+    ids = rows.rows["node"]
+    # Self-loops are dropped: neighbourhoods are searched on Spark.
+    alone = TableFile.in_memory("edges", pa.table({"source": ids, "target": ids}), reading)
+    known = {"edges": alone, "probabilities": rows, **{name: tables[name] for name in names}}
+    return calibrate_tables(known, replace(request, method=replace(request.method, localiser=Everyone())))
+
+
+# -- neighbourhoods ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """The graph as tables, and how far to go in it."""
+
+    links: DataFrame  #: node, neighbour
+    reference: DataFrame  #: node, place
+    hops: int
+
+    @classmethod
+    def of(cls, edges: DataFrame, reference: DataFrame, localiser: Any, *, directed: bool) -> _Walk:
+        """Return the walk of a localiser; where everyone counts alike, it has no hops."""
+        if not getattr(localiser, "hops", 0):
+            return cls(edges, reference, 0)
+        along = edges.select(sf.col("source").alias("node"), sf.col("target").alias("neighbour"))
+        against = edges.select(sf.col("target").alias("node"), sf.col("source").alias("neighbour"))
+        ways = {"out": along, "in": against, "both": along.union(against)}
+        links = ways[localiser.direction if directed else "both"].where("node != neighbour").distinct()
+        return cls(_kept(links), _kept(reference.select("node", "place")), localiser.hops)
+
+    def met(self, targets: DataFrame) -> DataFrame:
+        """Add the reference nodes around each target: ``near``, a list of places and hops, null where there is none."""
+        if not self.hops:
+            return targets.withColumn("near", sf.lit(None).cast("array<struct<place: bigint, hop: int>>"))
+        seen = frontier = targets.select(sf.col("node").alias("target"), "node")
+        # At the last hop only reference nodes matter.
+        last = self.links.join(self.reference.select(sf.col("node").alias("neighbour")), "neighbour", "left_semi")
+        levels = []
+        for hop in range(1, self.hops + 1):
+            links = last if hop == self.hops else self.links
+            reached = frontier.join(links, "node").select("target", sf.col("neighbour").alias("node")).distinct()
+            frontier = _kept(reached.join(seen, ["target", "node"], "left_anti"))
+            seen = seen.union(frontier)
+            levels.append(frontier.join(self.reference, "node").withColumn("hop", sf.lit(hop)))
+        met = reduce(DataFrame.unionByName, levels).groupBy("target")
+        near = met.agg(sf.collect_list(sf.struct("place", "hop")).alias("near"))
+        return targets.join(near.withColumnRenamed("target", "node"), "node", "left")
+
+
+def _kept(table: DataFrame) -> DataFrame:
+    """Compute a table once: in the session's checkpoint directory if it has one, otherwise on its executors."""
+    directory = table.sparkSession.sparkContext.getCheckpointDir()
+    return table.localCheckpoint() if directory is None else table.checkpoint()
+
+
+# -- tasks -------------------------------------------------------------------------------------------------------------
+
+#: Columns of a task beside those of the probabilities.
+_PLACE, _MET = "__napsets_place", "__napsets_near"
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """Turns rows of probabilities with the reference nodes around each into sets."""
+
+    method: Method
+    alpha: float
+    reference: Reference
+    predicted: IntArray  #: the first choice for each labelled node
+    level: Any
+    reading: Reading
+    class_names: list[str] | None
+    schema: pa.Schema
+
+    def sets(self, batches: Batches) -> Batches:
+        """Turn rows of probabilities into rows of sets."""
+        for batch in batches:
+            if batch.num_rows:
+                yield from self._sets(pa.Table.from_batches([batch])).to_batches()
+
+    def ranks(self, scores: FloatArray, batches: Batches) -> Batches:
+        """Turn places of held-out nodes, with `scores` at their labels by place, into shares of mass below these."""
+        for batch in batches:
+            places = batch.column("place").to_numpy()
+            shares = self.local(batch.column("near"), places, self.predicted[places]).ranks(places, scores[places])
+            yield pa.RecordBatch.from_arrays([batch.column("place"), pa.array(shares)], ["place", "share"])
+
+    def _sets(self, rows: pa.Table) -> pa.Table:
+        table = TableFile.in_memory("probabilities", rows.drop_columns([_PLACE, _MET]), self.reading)
+        outputs = read_probabilities(table, self.reading)
+        places = rows[_PLACE].combine_chunks().fill_null(self.predicted.size).to_numpy()
+        local = self.local(rows[_MET].combine_chunks(), places, outputs.values.argmax(axis=1))
+        local = local.thresholds(places, self.level.cuts([self.alpha]))
+        chosen = self.level.thresholds(local, places, [self.alpha])
+        thresholds = chosen.at(0, self.alpha, level=None, allow_empty=self.method.allow_empty)
+        bound = BoundRows(self.method.score, outputs.values, node_uniforms(outputs.ids.keys, self.method.seed))
+        nodes = np.arange(places.size)
+        (sets,) = bound.predict(nodes, [thresholds])
+        named = sets.with_names(places.size, None, self.class_names)
+        return prediction_rows(named, outputs.ids.take(nodes), outputs.values, nodes, self.schema)
+
+    def local(self, near: pa.Array, places: IntArray, predicted: IntArray) -> Any:
+        """Return the localiser of some targets, which are known by their places among the labelled nodes."""
+        localiser: Any = self.method.localiser
+        if isinstance(localiser, Everyone):
+            return localiser.fit(self.reference)
+        weights = hop_weights(localiser.decay, localiser.hops)
+        numbers = np.full(self.predicted.size + 1, -1)
+        numbers[self.reference.nodes] = np.arange(self.reference.nodes.size)
+        lengths = near.value_lengths().fill_null(0).to_numpy()
+        inside = near.flatten()
+        return _Around(
+            Weighting(weights, localiser.pool, localiser.alike),
+            self.reference.scores,
+            self.predicted[self.reference.nodes],
+            numbers[places],
+            predicted,
+            np.append(0, np.cumsum(lengths)),
+            numbers[inside.field("place").to_numpy()],
+            inside.field("hop").to_numpy(),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Around:
+    """Reference nodes around some targets, weighted as `Hops` weights them."""
+
+    weighting: Weighting
+    scores: FloatArray  #: of all reference nodes
+    classes: IntArray  #: their first choices
+    own: IntArray  #: which of them each target is, −1 where it is none
+    predicted: IntArray  #: each target's first choice
+    starts: IntArray  #: where the near nodes of each target begin, and where the last end
+    near: IntArray  #: reference nodes near the targets, one target after the other
+    hop: IntArray  #: and their hops
+
+    def thresholds(self, places: IntArray, cuts: list[Cut]) -> LocalThresholds:
+        """Return the smallest score of each target whose mass each cut accepts."""
+        values = np.full((len(cuts), self.own.size), np.inf)
+        for i in range(self.own.size):
+            scores, hop, pools = self._mass_of(i)
+            ordered, mass = cumulative_mass(scores, hop, self.weighting.hops, **pools)
+            mass, ordered = np.append(0.0, mass), np.append(-np.inf, ordered)
+            for row, cut in zip(values, cuts, strict=True):
+                reached = cut.accepts(mass, 1.0 + mass[-1])
+                if reached.any():
+                    row[i] = ordered[reached.argmax()]
+        sizes = self._sizes()
+        return LocalThresholds(values, sizes.support(self.weighting), sizes.effective_size(self.weighting))
+
+    def ranks(self, places: IntArray, values: FloatArray) -> FloatArray:
+        """Return the share of mass strictly below a value of each target."""
+        shares = np.empty(values.size)
+        for i, value in enumerate(values):
+            scores, hop, pools = self._mass_of(i)
+            shares[i] = local_rank(scores, hop, self.weighting.hops, value, **pools)
+        return shares
+
+    def _mass_of(self, i: int) -> tuple[FloatArray, IntArray, dict[str, Any]]:
+        """Return the scores that count for a target, their hops, and the pools as `hop_quantile` takes them."""
+        part = slice(self.starts[i], self.starts[i + 1])
+        near, hop = self.near[part], self.hop[part]
+        pool, alike = self.weighting.pool, self.weighting.alike
+        if not (pool or alike):
+            return self.scores[near], hop, {}
+        every = np.zeros(self.scores.size, dtype=np.int64)  # far nodes are at no hop
+        every[near] = hop
+        others = np.arange(self.scores.size) != self.own[i]
+        same = (self.classes == self.predicted[i])[others]
+        return self.scores[others], every[others], {"pool": pool, "alike": alike, "same": same}
+
+    def _sizes(self) -> Sizes:
+        hops, targets = self.weighting.hops.size, self.own.size
+        of = np.repeat(np.arange(targets), np.diff(self.starts))
+        near = np.bincount(of * hops + self.hop - 1, minlength=targets * hops).reshape(targets, hops)
+        itself = (self.own >= 0).astype(np.int64)
+        same = None
+        if self.weighting.alike:
+            most = int(max(self.classes.max(initial=0), self.predicted.max(initial=0))) + 1
+            same = np.bincount(self.classes, minlength=most)[self.predicted] - itself
+        return Sizes(near, self.scores.size - itself, same)

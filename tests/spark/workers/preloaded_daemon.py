@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pyspark import daemon
 
-import napsets.spark.graph_plan
-import napsets.spark.join_tasks  # noqa: F401
+import napsets.spark  # noqa: F401
 
 if __name__ == "__main__":
     daemon.manager()

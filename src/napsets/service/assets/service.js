@@ -134,7 +134,6 @@
       const rings = alarm.rang !== null, [title, ringing, quiet] = ALARMS[name] ?? [name, "", ""];
       return make("div", { class: rings ? "card rings" : "card" }, make("strong", {}, rings ? `Alarm after ${group(alarm.rang)} labels: ${title}` : `No alarm (${name})`), make("p", {}, rings ? ringing : judged.labels ? quiet : "No label has arrived yet."));
     }));
-    $("slowest").replaceChildren(...status.slowest.map((row) => make("tr", {}, make("td", {}, `${row.method} ${row.route}`), make("td", {}, String(row.status)), make("td", {}, fixed(row.milliseconds, 1)), make("td", {}, new Date(1000 * row.at).toLocaleTimeString()))));
     draw(status);
   }
 

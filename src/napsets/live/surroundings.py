@@ -1,0 +1,120 @@
+"""What is around nodes of the present graph: labels and outputs as evidence, and the labelled nodes within some hops.
+
+Only the nodes that are asked for are looked at. The corrected probabilities are those of a batch, bit for bit: labels
+are counted exactly, outputs are averaged in the same order, and `Evidence` does the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.kernels import growing
+from napsets.live.state import Array, GrowingTable, State
+from napsets.scores import Labelled
+from napsets.scores.evidence import WALK_WORTH, Evidence, fitted_rows, kinds, label_shares, walk
+from napsets.scores.exponents import Exponents, Learned, alike_table
+
+
+class Surroundings:
+    """The surroundings of nodes, and the reference labels that are evidence there."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        none = np.empty(0, dtype=np.int64)
+        #: By slot: the reference labels, −1 elsewhere; and space for searches.
+        self._by_slot = GrowingTable(labels=none, stamps=none, queue=none)
+        #: By slot, once outputs are averaged: the mean over the neighbours, and whether it must be computed again.
+        self._means: GrowingTable | None = None
+        self._clock = np.zeros(1, dtype=np.int64)
+        self.grow()
+
+    def grow(self) -> None:
+        """Make room for new nodes."""
+        size = self.state.nodes.size
+        self._by_slot.extend(size - self._by_slot.size, labels=-1, stamps=0)
+        if self._means is not None:
+            self._means.extend(size - self._means.size, stale=True)
+
+    # -- changes -------------------------------------------------------------------------------------------------------
+
+    def take_reference(self, slots: IntArray) -> None:
+        """Let the labels of these slots alone be evidence."""
+        self._by_slot["labels"][:] = -1
+        self._by_slot["labels"][slots] = self.state.nodes["labels"][slots]
+
+    def forget_label(self, slot: int) -> None:
+        """Let the label of a slot be evidence no more."""
+        self._by_slot["labels"][slot] = -1
+
+    def see_edges(self, slots: IntArray) -> None:
+        """Note that edges at slots have changed: their means are other ones."""
+        if self._means is not None:
+            # Rows of a directed graph do not say who leads to a node, which may be gone.
+            self._means["stale"][slice(None) if self.state.adjacency.directed else slots] = True
+
+    def see_outputs(self, slots: IntArray) -> None:
+        """Note that slots have new outputs: the means of the nodes that have them as neighbours are other ones."""
+        self.see_edges(slots)
+        if self._means is not None and not self.state.adjacency.directed:
+            self._means["stale"][self.state.adjacency.neighbours(slots)] = True
+
+    # -- around nodes --------------------------------------------------------------------------------------------------
+
+    def list_around(self, slots: IntArray, hops: int, flags: BoolArray) -> tuple[IntArray, IntArray]:
+        """Return the slots with a flag around each of some, hop by hop, and how many there are: (slots, hops)."""
+        table = self._by_slot
+        ends = np.empty(hops + 1, dtype=np.int64)
+        walk = growing.Walk(table["stamps"], self._clock, table["queue"], ends)
+        around: tuple[IntArray, IntArray] = growing.list_around(slots, hops, self.state.adjacency.rows, walk, flags)
+        return around
+
+    def evidence(self, slots: IntArray, learned: Learned) -> Evidence:
+        """Return the evidence of some nodes: model outputs around them, and labels of the reference."""
+        nodes, rows = self.state.nodes, self.state.adjacency.rows
+        outputs: Array = nodes["outputs"]
+        if self._means is None:
+            self._means = GrowingTable(means=np.empty((0, outputs.shape[1])), stale=np.empty(0, dtype=bool))
+            self.grow()
+        around = np.empty((slots.size, outputs.shape[1]))
+        near = np.zeros_like(around)
+        growing.average_outputs(slots, rows, outputs, self._means["means"], self._means["stale"], around)
+        growing.count_labels(slots, rows, self._by_slot["labels"], near)
+        counts: dict[str, FloatArray] = {"near": near, "wide": self.walked(slots, learned)}
+        return Evidence.of_rows(
+            outputs[slots], around, self._by_slot["labels"][slots], rows.sizes[slots], counts, learned
+        )
+
+    def walked(self, slots: IntArray, learned: Learned) -> FloatArray:
+        """Return the labels that walks meet: as of the last refit, or for newer nodes one step on from there.
+
+        Slots ascend with arrival, so that those of newer nodes are beyond the rows of the last refit.
+        """
+        known = learned.walked
+        assert known is not None
+        met = np.zeros((slots.size, known.shape[1]))
+        old = slots < known.shape[0]
+        met[old] = known[slots[old]]
+        if not old.all():
+            new = np.zeros((int((~old).sum()), known.shape[1]))
+            rows = self.state.adjacency.rows
+            growing.walk_on(slots[~old], rows, self._by_slot["labels"], known, WALK_WORTH, new)
+            met[~old] = new
+        return met
+
+    def fit(self, slots: IntArray) -> Learned:
+        """Return what the labels of these slots, which become the reference, teach an informed score."""
+        self.take_reference(slots)
+        nodes = self.state.nodes
+        outputs: Array = nodes["outputs"]
+        labels, classes = nodes["labels"][slots], outputs.shape[1]
+        present = outputs if self.state.present == outputs.shape[0] else outputs[nodes["labels"] > -2]
+        # Slots without a node have no edges.
+        walked = walk(self.state.adjacency.graph(None), Labelled(slots, labels), classes)
+        shares, table = label_shares(present, labels), alike_table(outputs, Labelled(slots, labels))
+        unfitted = Learned(kinds(True, False), Exponents(), (), shares, table, walked=walked)
+        kept = fitted_rows(slots.size, classes)
+        learned = self.evidence(slots[kept], unfitted).fit(Labelled(np.arange(kept.size), labels[kept]))
+        return replace(learned, walked=walked)

@@ -1,0 +1,228 @@
+"""Comparing methods on drawn labels: what the leaderboard and the sets study have in common.
+
+Some test nodes of a graph are labelled at random; every method predicts sets for all others and is evaluated on them.
+Models are trained inductively: training sees the graph of the training nodes alone. Only the probabilities of test
+nodes are kept, rounded to multiples of 2⁻¹⁵.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+import napsets as ns
+from napsets.datasets import NodeDataset, amazon_predictions
+from napsets.datasets.amazon import round_rows
+from napsets.evaluation.verdict_words import level_labels
+from napsets.methods import METHODS, CalibrationData, make_method
+from napsets.methods.table import suitable
+from studies.collections import COLLECTION, load
+from studies.rows import Folders, Kind, kept_predictions
+from studies.tables import Ints, Row, grouped, select
+
+#: The groupings over which coverage is to be even.
+KINDS = ("neighbourhood", "class", "degree", "confidence")
+#: The graphs that methods are compared on by default.
+GRAPHS = ("amazon-computers", *COLLECTION)
+#: Two that look at neighbours, and one that does without the graph.
+MODELS = ("graphsage-mean", "gcn", "mlp")
+#: How models are trained: the preset, and what differs from it. With a few hundred training nodes, 30 epochs are too
+#: few.
+PRESET = "graph_cp-6fc8783"
+CHANGES: dict[str, Any] = {"sampler": "full", "epochs": 100, "weight_decay": 5e-4}
+#: Below this many, features are quantities of different kinds; from there on they are words.
+_FEW_FEATURES = 50
+
+
+@dataclass(frozen=True)
+class DrawScope:
+    """The combinations on which methods are compared."""
+
+    datasets: tuple[str, ...] = GRAPHS
+    models: tuple[str, ...] = MODELS
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)  #: of the split and the training
+    shares: tuple[float, ...] = (0.05, 0.3)  #: of the test nodes that are labelled
+    repetitions: int = 1  #: draws of labelled nodes
+    methods: tuple[str, ...] | None = None  #: names from the table of methods; None for all of the table
+    slow: tuple[str, ...] = ()  #: methods that are run with the first model and draw only
+    alpha: float = 0.1
+
+    def cells(self) -> list[Row]:
+        """Return the cells, seed by seed: whenever a run is stopped, all graphs have about as many rows."""
+        methods = self.methods or tuple(METHODS)
+        return [
+            {"dataset": dataset, "model": model, "seed": seed, "share": share, "repetition": repetition}
+            | {"method": method, "alpha": self.alpha}
+            for seed, dataset, model, share, repetition, method in product(
+                self.seeds, self.datasets, self.models, self.shares, range(self.repetitions), methods
+            )
+            if method not in self.slow or (model == self.models[0] and repetition == 0)
+        ]
+
+    def rows(self, kind: Kind, results: Path) -> list[Row]:
+        """Return the rows of the scope, also those of methods that the table of methods has no more."""
+        return [
+            row
+            for row in select(kind.read(results), alpha=self.alpha)
+            if row["dataset"] in self.datasets
+            and row["model"] in self.models
+            and row["seed"] in self.seeds
+            and row["share"] in self.shares
+            and row["repetition"] < self.repetitions
+            and (self.methods is None or row["method"] in self.methods)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedGraph:
+    """A graph induced on test nodes, which are 0..n−1 here, with a model's predictions for them."""
+
+    graph: ns.Graph
+    probabilities: npt.NDArray[Any]
+    labels: Ints
+    features: Any  #: as they come with the graph: for methods that compare nodes by them
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """A draw of labelled nodes: the data that methods may use, and the labels that evaluate them."""
+
+    inputs: CalibrationData  #: with the labels of the labelled nodes alone, so that no method can see another one
+    rest: Ints  #: the other nodes
+    truth: Ints  #: the labels of all nodes
+    groups: Mapping[str, Ints]  #: the groupings over which coverage is to be even
+    settings: Mapping[str, Any]  #: those that methods use, as far as they have them
+
+
+def draw(predicted: PredictedGraph, share: float, name: Sequence[object], seed: int, alpha: float = 0.1) -> Draw:
+    """Label a share of the nodes at random: the same for every model and method.
+
+    The draw depends on `name` alone; `seed` is that of the methods' own choices, and of the neighbourhoods that
+    evaluate them.
+    """
+    text = "/".join(map(str, name)).encode()
+    rng = np.random.default_rng(int.from_bytes(blake2b(text, digest_size=8).digest(), "big"))
+    order, count = rng.permutation(predicted.labels.size), int(share * predicted.labels.size)
+    if not 0 < count < predicted.labels.size:
+        raise ns.InvalidInputError(
+            f"`share` must label some of {predicted.labels.size} nodes and not all; got {share:g}"
+        )
+    labelled, rest = np.sort(order[:count]), np.sort(order[count:])
+    seen = np.full(predicted.labels.size, -1, dtype=np.int64)
+    seen[labelled] = predicted.labels[labelled]
+    inputs = CalibrationData.check(predicted.graph, predicted.probabilities, seen, labelled)
+    groups = {
+        "neighbourhood": ns.groups_by_neighbourhood(predicted.graph, rest, seed=seed),
+        "class": predicted.labels,
+        "degree": ns.groups_by_degree(predicted.graph, nodes=rest),
+        "confidence": ns.groups_by_confidence(predicted.probabilities, nodes=rest),
+    }
+    settings = {"seed": seed, "alpha": alpha, "features": predicted.features}
+    return Draw(inputs, rest, predicted.labels, groups, settings)
+
+
+def draw_kind(
+    folder: str,
+    columns: Iterable[str],
+    name_and_seed: Callable[[Row], tuple[tuple[object, ...], int]],
+    *,
+    shipped: bool = False,
+) -> Kind:
+    """Return the kind of rows of a study that compares methods on drawn labels.
+
+    `columns` are the measured columns that a row has; `name_and_seed` gives the last two arguments of `draw` for a
+    cell; with `shipped`, predictions for Amazon are those that come with napsets.
+    """
+
+    def compute(cells: list[Row], folders: Folders) -> list[Row]:
+        """Return the rows of one model's cells; methods that cannot run have none, and a warning says why."""
+        predicted, rows = predicted_graph(cells[0], folders, shipped=shipped), []
+        accuracy = float((predicted.probabilities.argmax(axis=1) == predicted.labels).mean())
+        for here in grouped(cells, "share", "repetition", "alpha").values():
+            drawn = draw(predicted, here[0]["share"], *name_and_seed(here[0]), here[0]["alpha"])
+            for cell in here:
+                try:
+                    measured = measure(cell["method"], drawn) | {"accuracy": accuracy}
+                except ns.NapsetsError as error:
+                    warnings.warn(f"{cell['method']} is left out: {error}", RuntimeWarning, stacklevel=1)
+                    continue
+                rows.append(cell | {name: measured[name] for name in columns})
+        return rows
+
+    settings = ("dataset", "model", "seed", "share", "repetition", "method", "alpha")
+    return Kind(folder, settings, ("dataset", "model", "seed"), compute)
+
+
+def measure(name: str, drawn: Draw) -> Row:
+    """Let a method predict sets for all nodes that are not labelled, and evaluate them."""
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        # Caveats of a method on one draw (groups with few labels, say) show in what is measured over many.
+        warnings.simplefilter("ignore", ns.NapsetsWarning)
+        calibrated = make_method(name, **suitable(name, drawn.settings)).calibrate_data(drawn.inputs)
+        sets = calibrated.predict(drawn.rest, drawn.settings["alpha"], threads=1)
+    seconds, choice = time.perf_counter() - start, getattr(calibrated, "choice", None)
+    measured: Row = {
+        "labels": int(drawn.inputs.calibration.size),
+        "level_labels": level_labels(calibrated),
+        "exact": calibrated.is_exact,
+        "nodes": len(sets),
+        "classes": sets.num_classes,
+        "choice": "" if choice is None else choice.name,
+        "seconds": round(seconds, 4),
+        "coverage": ns.coverage(sets, drawn.truth),
+        "mean_size": ns.mean_size(sets),
+        "singleton_rate": ns.singleton_rate(sets),
+        "empty_rate": ns.empty_rate(sets),
+        "full_rate": ns.full_rate(sets),
+    }
+    for kind, groups in drawn.groups.items():
+        gap = ns.coverage_gap(sets, drawn.truth, groups)
+        measured |= {f"{part}_{kind}": getattr(gap, part) for part in ("gap", "excess", "chance", "under", "over")}
+        measured |= {f"share_{kind}": gap.share, f"groups_{kind}": int(gap.groups.size)}
+    return measured
+
+
+def predicted_graph(cell: Row, folders: Folders, *, shipped: bool = False) -> PredictedGraph:
+    """Return the graph and the predictions of a cell's model, which is trained where no file has them."""
+    data = load(cell["dataset"], root=folders.root, seed=cell["seed"])
+    if shipped and (cell["dataset"], cell["model"]) == ("amazon-computers", "graphsage-mean"):
+        predictions = amazon_predictions()
+    else:
+        file = folders.predictions(f"{cell['dataset']}_{cell['model']}_{cell['seed']}.parquet")
+        predictions = kept_predictions(file, lambda: train(cell, data).save(file))
+    nodes, probabilities = data.test, predictions.take(data.test).probabilities
+    return PredictedGraph(data.graph.subgraph(nodes), probabilities, data.labels[nodes], data.features[nodes])
+
+
+def train(cell: Row, data: NodeDataset) -> ns.NodePredictions:
+    """Train a model; the time it took is in the settings of the predictions."""
+    from studies import training
+
+    start = time.perf_counter()
+    # One thread, so that runs side by side do not fight for cores, and so that last digits do not depend on it.
+    everyone = training.train(scaled(data), cell["model"], PRESET, cell["seed"], threads=1, **CHANGES)
+    settings = {**everyone.settings, "train_seconds": round(time.perf_counter() - start, 2)}
+    rows, labels = round_rows(everyone.probabilities[data.test]), data.labels[data.test]
+    return ns.NodePredictions(data.test, rows, labels, dataset=data.name, model=cell["model"], settings=settings)
+
+
+def scaled(data: NodeDataset) -> NodeDataset:
+    """Bring features to one scale: many of them by the length of the row, a few by mean and deviation."""
+    if data.num_features < _FEW_FEATURES:
+        dense = data.feature_rows(slice(None)).astype(np.float64)
+        return replace(data, features=(dense - dense.mean(axis=0)) / np.maximum(dense.std(axis=0), 1e-9))
+    features: Any = data.features  # SciPy's types know no choice between dense and sparse
+    rows = sp.csr_array(features).astype(np.float64)
+    lengths = np.sqrt((rows**2).sum(axis=1))
+    return replace(data, features=(sp.diags_array(1.0 / np.maximum(lengths, 1e-9)) @ rows).astype(np.float32).tocsr())

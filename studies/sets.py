@@ -1,0 +1,190 @@
+"""The sets study: set sizes and evenness of coverage compared with split APS on a dozen graphs, many repetitions.
+
+The models are those of the leaderboard with seed 0, except GraphSAGE on Amazon, whose predictions are included in the
+package. All predictions are kept in the repository, so that the study needs no torch and gives the same results
+everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from napsets import InvalidInputError
+from studies.draws import GRAPHS, KINDS, MODELS, DrawScope, draw_kind
+from studies.standings import BASELINE, make_standings, overall
+from studies.tables import Entry, Row, Table, distinct, fill_page, grouped, percent, select
+
+COMMAND = "python -m studies sets --page docs/sets.md"
+METHODS = (BASELINE, "naps", "naps-exact", "daps", "informed", "auto", "auto-small")
+FULL = DrawScope(models=MODELS[:2], seeds=(0,), repetitions=20, methods=METHODS)
+#: Three small graphs, two repetitions.
+QUICK = DrawScope(("cora-ml", "citeseer-full", "squirrel-filtered"), MODELS[:2], (0,), repetitions=2, methods=METHODS)
+KIND = draw_kind(
+    "sets",
+    (
+        *("labels", "level_labels", "exact", "nodes", "classes", "accuracy", "choice", "seconds"),
+        *("coverage", "mean_size", "empty_rate", "full_rate"),
+        *(f"{part}_{kind}" for kind in KINDS for part in ("gap", "share", "excess", "groups")),
+    ),
+    lambda cell: ((cell["dataset"], f"{cell['share']:g}", cell["repetition"]), cell["repetition"]),
+    shipped=True,
+)
+_LAW = """\
+With m labels for the level and k = ⌈0.9(m+1)⌉, the number of covered nodes has a beta-binomial distribution, whatever
+was chosen, and the repetitions are independent draws. Every mean coverage therefore has a two-sided tail probability.
+"""
+
+
+def summary(rows: Sequence[Row]) -> list[str | Table]:
+    """Return what the command prints: the comparison with split APS, for each share of labels."""
+    standings = make_standings(rows, by_model=True)
+    return [table for share in distinct(standings, "share") for table in _comparison(standings, share)]
+
+
+def page(rows: Sequence[Row]) -> str:
+    """Return the page in Markdown: the comparison, tests of coverage, and the tables of single models and graphs."""
+    standings = make_standings(rows, by_model=True)
+    if not standings:
+        return fill_page("sets", COMMAND, {})
+    counts, shares, models = (distinct(standings, name) for name in ("draws", "share", "place"))
+    tested = [line for method in ("auto", "auto-small") for line in _test_sentences(rows, method)]
+    parts = {
+        "graphs": len(distinct(standings, "dataset")),
+        "models": len(models),
+        "repetitions": f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}",
+        "everywhere": summary(rows),
+        "tests": [_LAW, "\n".join(tested)] if tested else "",
+        "choices": _choice_table(rows),
+        "by_graph": [
+            table for share, model in product(shares, models) for table in _graph_tables(standings, rows, share, model)
+        ],
+    }
+    return fill_page("sets", COMMAND, parts)
+
+
+def figures(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the figures of the page, which has none."""
+    return {}
+
+
+def _in_order(names: Iterable[str], order: Sequence[str]) -> list[str]:
+    """Return names in this order, and those that it lacks after them."""
+    return sorted(set(names), key=lambda name: (order.index(name) if name in order else len(order), name))
+
+
+def compare_with_split(standings: Iterable[Row], share: float) -> dict[str, Row]:
+    """Compare each method with split APS on all graphs and models."""
+    summaries = {row["method"]: row for row in overall(select(standings, share=share))}
+    return {method: summaries[method] for method in _in_order(summaries, METHODS)}
+
+
+_SIZES: dict[str, Any] = {
+    "method": "method",
+    "geometric mean": lambda row: row["ratio"].mean,
+    "arithmetic mean": "arithmetic",
+    "worst": "worst",
+    "on": "worst_on",
+    "coverage": "coverage",
+    "empty": lambda row: percent(row["empty_rate"], 1),
+    "full": lambda row: percent(row["full_rate"], 1),
+}
+
+
+def _comparison(standings: Sequence[Row], share: float) -> list[Table]:
+    """Return sizes and gaps relative to split APS."""
+    summaries = compare_with_split(standings, share).values()
+    where, heads = f"{percent(share)} labelled", ["method", "all", *KINDS]
+    gaps: list[list[Entry]] = [[row["method"], *row["gap_ratio"].values()] for row in summaries]
+    title = f"{where}: ratio of the mean sums of excess gaps, and by kind of group"
+    notes = ["Coverage, and the share of empty and of full sets, are means over graphs."]
+    return [
+        Table.of(f"{where}: ratio of mean sizes", summaries, _SIZES, notes=notes),
+        Table(title, heads, gaps, dict.fromkeys(heads, 2)),
+    ]
+
+
+class CoverageTest(NamedTuple):
+    """Mean coverage over repetitions, and its distribution if nodes are labelled at random."""
+
+    where: tuple[str, str, float]  #: graph, model, share of labels
+    level_labels: int
+    expected: float
+    coverage: float
+    p_value: float
+
+
+def coverage_tests(rows: Iterable[Row], method: str) -> list[CoverageTest]:
+    """Return the two-sided tail probability of each mean coverage of a method.
+
+    With m labels for the level and k = ⌈(m+1)(1−α)⌉, the covered ones among N nodes are beta-binomial (N; k, m+1−k),
+    whatever the score. Repetitions are drawn again from the same nodes, so that their counts are independent and their
+    sum is the convolution of these laws.
+    """
+    from scipy.stats import betabinom
+
+    tests = []
+    for where, here in sorted(grouped(select(rows, method=method), "dataset", "model", "share").items()):
+        settings = {(row["nodes"], row["level_labels"], row["alpha"]) for row in here}
+        if len(settings) != 1:
+            raise InvalidInputError(f"{where} was measured with different numbers of labels")
+        nodes, labels, alpha = settings.pop()
+        k = math.ceil((labels + 1) * (1 - alpha) - 1e-9)
+        covered = sum(round(row["coverage"] * row["nodes"]) for row in here)
+        size = 1 << (nodes * len(here)).bit_length()
+        single = betabinom.pmf(np.arange(nodes + 1), nodes, k, labels + 1 - k)
+        together = np.maximum(np.fft.irfft(np.fft.rfft(single, size) ** len(here), size), 0.0)
+        tail = float(min(together[: covered + 1].sum(), together[covered:].sum()))
+        mean = covered / nodes / len(here)
+        tests.append(CoverageTest(where, labels, k / (labels + 1), mean, min(1.0, 2.0 * tail)))
+    return tests
+
+
+def _test_sentences(rows: Sequence[Row], method: str) -> list[str]:
+    tests = coverage_tests(rows, method)
+    if not tests:
+        return []
+    worst = min(tests, key=lambda test: test.p_value)
+    below = sum(test.p_value < 0.05 for test in tests)
+    graph, model, share = worst.where
+    where = f"{graph}, {model}, {percent(share)}"
+    return [
+        f"- `{method}`: the smallest of {len(tests)} p-values is {worst.p_value:.3g} ({where}: coverage "
+        f"{worst.coverage:.4f}, expected {worst.expected:.4f}, m = {worst.level_labels}); after "
+        f"Bonferroni correction {min(1.0, worst.p_value * len(tests)):.2g}. {below} of them are below 0.05; "
+        f"{0.05 * len(tests):.1f} are expected."
+    ]
+
+
+def _choice_table(rows: Sequence[Row]) -> Table:
+    """Return the most frequent choices of `auto` on each graph."""
+    shares = distinct(rows, "share")
+    choices = grouped(select(rows, method="auto"), "dataset", "share")
+
+    def most(graph: str, share: float) -> str:
+        counts = Counter(row["choice"] for row in choices.get((graph, share), []))
+        return "; ".join(f"{name} ({times})" for name, times in counts.most_common(3))
+
+    lines = [[graph, *(most(graph, s) for s in shares)] for graph in _in_order(distinct(rows, "dataset"), GRAPHS)]
+    title = "The three most frequent choices, over models and repetitions"
+    return Table(title, ["graph", *(f"{percent(share)} labelled" for share in shares)], lines)
+
+
+def _graph_tables(standings: Sequence[Row], rows: Sequence[Row], share: float, model: str) -> list[Table]:
+    """Return size and excess gaps of each method on each graph."""
+    places = {(row["dataset"], row["method"]): row for row in select(standings, share=share, place=model)}
+    methods, known = _in_order((method for _, method in places), METHODS), select(rows, share=share, model=model)
+    about, tables = {row["dataset"]: [row["labels"], row["accuracy"]] for row in known}, []
+    for name, heading, digits in (("size", "mean size", 2), ("total", "sum of excess gaps", 3)):
+        lines: list[list[Entry]] = [
+            [graph, *about[graph], *(places[graph, m][name] if (graph, m) in places else None for m in methods)]
+            for graph in _in_order((dataset for dataset, _ in places), GRAPHS)
+        ]
+        title = f"{percent(share)} labelled, {model}: {heading}"
+        tables.append(Table(title, ["graph", "labels", "accuracy", *methods], lines, dict.fromkeys(methods, digits)))
+    return tables

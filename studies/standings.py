@@ -1,0 +1,208 @@
+"""Standings: each method on each graph and over all of them, always compared with the baseline on the same draws.
+
+A method may have been run on fewer draws than others. So nothing is compared across draws: sizes are ratios to the
+baseline's on the draws that both have, gaps are differences to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from napsets.methods import title
+from studies.draws import KINDS
+from studies.peers import TITLES
+from studies.tables import MeanInterval, Row, altair, colours, grouped, interval, panels
+
+#: The method that all others are compared with: split conformal prediction with the paper's score.
+BASELINE = "split"
+#: A mean coverage this many standard errors below 1 − alpha is not due to chance.
+_CLEARLY = 3.0
+#: A palette that colour-blind readers can distinguish (Okabe and Ito).
+_COLOURS = {"on the front": "#0072B2", "not on it": "#999999", "does not cover": "#D55E00", "baseline": "#000000"}
+
+#: One row per dataset, place, share and method. `place` is the model, or empty where models are taken together.
+_STANDINGS = """
+with drawn as (
+    select *, {place} as place, row_number() over () as position,
+        [{excess}] as excesses, list_avg(excesses) as excess
+    from rows
+), paired as (
+    select own.*, base.mean_size as base_size, base.excess as base_excess
+    from drawn own join drawn base using (dataset, model, share, seed, repetition)
+    where base.method = '{baseline}'
+    order by dataset, place, share, method, model, seed, repetition
+), baseline as (
+    select dataset, place, share, avg(mean_size order by position) as size, avg(excess order by position) as gap
+    from drawn where method = '{baseline}' group by all
+), by_seed as (
+    select dataset, place, share, method, seed, avg(mean_size) as size, avg(excess) as gap from paired group by all
+), errors as (
+    select dataset, place, share, method,
+        stddev_samp(size) / sqrt(count(*)) as size_error, stddev_samp(gap) / sqrt(count(*)) as gap_error
+    from by_seed group by all
+), by_draw as (  -- models share the labels and the evaluated nodes of a draw
+    select dataset, place, share, method, seed, repetition,
+        avg(alpha * (1 - alpha) * (1 / level_labels + 1 / nodes)) as variance
+    from paired group by all
+), chance as (
+    select dataset, place, share, method, sqrt(sum(variance)) / count(*) as coverage_error from by_draw group by all
+), own as (
+    select dataset, place, share, method, count(*) as draws, min(position) as position, any_value(alpha) as alpha,
+        avg(mean_size order by {order}) / avg(base_size order by {order}) as ratio,
+        avg(excess - base_excess order by {order}) as difference,
+        {excess_means},
+        avg(coverage) as coverage, avg(empty_rate) as empty_rate, avg(full_rate) as full_rate,
+        median(seconds) as seconds
+    from paired group by all
+), standing as (
+    select own.* exclude difference, baseline.size * ratio as size, difference + baseline.gap as gap,
+        size_error, gap_error, coverage_error, list_sum([{excess_names}]) as total,
+        coverage >= 1 - alpha - {clearly} * coverage_error as covers,
+        case when place = '' then dataset else dataset || ', ' || place end as setting
+    from own join baseline using (dataset, place, share)
+        join errors using (dataset, place, share, method) join chance using (dataset, place, share, method)
+)
+select * exclude position, covers and better is null as on_front
+from (
+    select *, (
+        select arg_min(other.method, other.size) from standing other
+        where other.share = mine.share and other.setting = mine.setting and other.covers
+            and other.size <= mine.size and other.gap <= mine.gap and (other.size < mine.size or other.gap < mine.gap)
+    ) as better
+    from standing mine
+)
+order by dataset, place, share, position
+"""
+
+
+def make_standings(rows: Iterable[Row], *, by_model: bool = False) -> list[Row]:
+    """Return the standing of each method on each graph with each share, over all models or for each of them.
+
+    Draws without a row of the baseline are left out. The columns, besides `dataset`, `place` (the model, or empty),
+    `setting` (both, in words), `share`, `method` and `alpha`:
+
+    - `draws`: the number of rows; `ratio`: the mean size over the baseline's on the same draws; `size`: the baseline's
+      mean size over all draws times `ratio`;
+    - `excess_KIND`: mean excess of the gap of coverage over what chance gives, by kind of group (None without groups),
+      and `total`, their sum; `gap`: the mean over kinds, as the baseline's over all draws plus the paired difference;
+    - `size_error` and `gap_error`: standard errors over seeds (None with one seed);
+    - `coverage`, `empty_rate`, `full_rate` (means) and `seconds` (the median);
+    - `covers`: whether the mean coverage is not clearly below 1 − alpha, given its law's standard error,
+      `coverage_error`;
+    - `better`: a method that covers, with sets no larger, coverage no less even, and one of the two better (the one
+      with the smallest sets); `on_front`: whether the method covers and none is better, which is the Pareto front.
+    """
+    table = pa.Table.from_pylist(list(rows))
+    if not len(table):
+        return []
+    columns = set(table.column_names)
+    excess = {
+        kind: f"excess_{kind}" if f"excess_{kind}" in columns else f"gap_{kind} - chance_{kind}" for kind in KINDS
+    }
+    query = _STANDINGS.format(
+        place="model" if by_model else "''",
+        excess=", ".join(excess.values()),
+        baseline=BASELINE,
+        order="model, seed, repetition",
+        excess_means=", ".join(f"avg(excesses[{i}]) as excess_{kind}" for i, kind in enumerate(KINDS, 1)),
+        excess_names=", ".join(f"excess_{kind}" for kind in KINDS),
+        clearly=_CLEARLY,
+    )
+    with duckdb.connect() as connection:
+        connection.register("rows", table)
+        standings = connection.sql(query)
+        return [dict(zip(standings.columns, values, strict=True)) for values in standings.fetchall()]
+
+
+_MEANS = ("coverage", "empty_rate", "full_rate", "seconds")
+
+
+def overall(standings: Sequence[Row]) -> list[Row]:
+    """Compare methods over the graphs of one share, the smallest sets first.
+
+    The columns: `method`; `graphs` and `draws`; `ratio`, the geometric mean of its size over the baseline's with its
+    interval, `arithmetic`, their arithmetic mean, `worst`, the largest of them, and `worst_on`, the graph; `gap` and
+    `gap_difference` (to the baseline) with their intervals; `gap_ratio`, by kind of group and for "all": the mean
+    excess gap over the baseline's; `on_front`, the number of graphs on whose Pareto front it is; `fails`, the graphs
+    where it does not cover; and means of `coverage`, rates and seconds.
+    """
+    by_method = grouped(standings, "method")
+    base = {row["setting"]: row for row in by_method.get(BASELINE, [])}
+    summaries = []
+    for method, mine in by_method.items():
+        worst, theirs = max(mine, key=lambda row: row["ratio"]), [base[row["setting"]] for row in mine]
+        excess, base_excess = _excess(mine), _excess(theirs)
+        summaries.append(
+            {
+                "method": method,
+                "graphs": len(mine),
+                "draws": sum(row["draws"] for row in mine),
+                "ratio": MeanInterval(*map(math.exp, interval(np.log([row["ratio"] for row in mine])))),
+                "arithmetic": _mean(row["ratio"] for row in mine),
+                "worst": worst["ratio"],
+                "worst_on": worst["setting"],
+                "gap": interval(np.array([row["gap"] for row in mine])),
+                "gap_difference": interval(
+                    np.array([row["gap"] - b["gap"] for row, b in zip(mine, theirs, strict=True)])
+                ),
+                "gap_ratio": {kind: excess[kind] / base_excess[kind] for kind in excess},
+                "on_front": sum(row["on_front"] for row in mine),
+                "fails": [row["dataset"] for row in mine if not row["covers"]],
+                **{name: _mean(row[name] for row in mine) for name in _MEANS},
+            }
+        )
+    return sorted(summaries, key=lambda summary: summary["ratio"].mean)
+
+
+def _excess(standings: Sequence[Row]) -> dict[str, float]:
+    names = {"all": "total"} | {kind: f"excess_{kind}" for kind in KINDS}
+    return {kind: _mean(row[name] for row in standings) for kind, name in names.items()}
+
+
+def _mean(values: Iterable[float | None]) -> float:
+    """Return the mean of the known values; NaN where there is none."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else math.nan
+
+
+def front_figure(standings: Sequence[Row]) -> Any:
+    """Return one panel per graph of one share: methods by mean size and excess gap, and the Pareto front."""
+    charts = [_panel(here, graph) for graph, here in grouped(standings, "dataset").items()]
+    return panels(charts, 3).resolve_scale(color="shared")
+
+
+def _title(method: str) -> str:
+    return TITLES.get(method) or title(method)
+
+
+def _panel(here: Sequence[Row], graph: str) -> Any:
+    alt, best = altair(), sorted((row["size"], row["gap"]) for row in here if row["on_front"])
+    points = [
+        {"method": _title(row["method"]), "size": row["size"], "gap": row["gap"], "place": _word(row)} for row in here
+    ]
+    # Logarithmic, because the sets of NAPS as published may be several times as large as the others.
+    wide, high = alt.Scale(type="log", nice=False, padding=12), alt.Scale(zero=False, padding=12)
+    x = alt.X("size:Q", title="mean size", scale=wide, axis=alt.Axis(tickCount=5, format="~g"))
+    y = alt.Y("gap:Q", title="excess gap", scale=high, axis=alt.Axis(format=".3~f", tickCount=5))
+    colour = colours("place", _COLOURS)
+    drawn = alt.Chart(alt.Data(values=points)).encode(x=x, y=y, color=colour)
+    named = [point for point in points if point["place"] in ("on the front", "baseline")]
+    words = alt.Chart(alt.Data(values=named)).mark_text(align="left", dx=6, dy=-4, fontSize=9)
+    joined = alt.Chart(alt.Data(values=[{"size": size, "gap": gap} for size, gap in best]))
+    return alt.layer(
+        joined.mark_line(color=_COLOURS["on the front"], opacity=0.5).encode(x=x, y=y),
+        drawn.mark_point(filled=True, size=45, opacity=0.9),
+        words.encode(x=x, y=y, text="method:N", color=colour),
+    ).properties(width=250, height=210, title=graph)
+
+
+def _word(row: Row) -> str:
+    if not row["covers"]:
+        return "does not cover"
+    return "on the front" if row["on_front"] else "baseline" if row["method"] == BASELINE else "not on it"
