@@ -237,6 +237,7 @@ class Calibrated:
         edges: ArrayLike | None = None,
         alpha: float | Sequence[float] | None = None,
         *,
+        features: Any = None,
         ids: ArrayLike | None = None,
         allow_empty: bool | None = None,
         p_values: Wanted = False,
@@ -254,6 +255,8 @@ class Calibrated:
             The model's probabilities for them; with a score of numbers, its outputs.
         edges : array of shape (2, edges), optional
             Their edges: 0..n−1 are the nodes that were there, n, n+1, … the new ones.
+        features : array of shape (new nodes, columns) or SciPy sparse matrix, optional
+            Their features, if the method was calibrated with features.
         ids : array of integers or strings, optional
             The names of the new nodes; by default n, n+1, …
         alpha, allow_empty, p_values, threads, progress
@@ -261,7 +264,7 @@ class Calibrated:
         """
         from napsets.methods.new_nodes import with_new_nodes
 
-        grown = with_new_nodes(self, probabilities, edges, ids)
+        grown = with_new_nodes(self, probabilities, edges, ids, features)
         nodes = np.arange(self.num_nodes, grown.num_nodes)
         return grown._predict(None, nodes, alpha, allow_empty, p_values, threads, progress)
 

@@ -11,12 +11,15 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, IntArray, as_column, check_integers
 from napsets.edges import compress
 from napsets.errors import InvalidInputError
+from napsets.features import Features, check_features
 from napsets.graph import Graph
 from napsets.methods.data import Scored
 from napsets.randomness import node_uniforms
 
 
-def with_new_nodes(calibrated: Any, outputs: ArrayLike, edges: ArrayLike | None, ids: ArrayLike | None) -> Any:
+def with_new_nodes(
+    calibrated: Any, outputs: ArrayLike, edges: ArrayLike | None, ids: ArrayLike | None, features: Any = None
+) -> Any:
     """Return the same method calibrated on the same labels, split alike, with new nodes and edges in the graph.
 
     What was chosen stays chosen; what is fitted is fitted on the graph as it is then. In `edges`, n, n+1, … are the new
@@ -46,6 +49,7 @@ def with_new_nodes(calibrated: Any, outputs: ArrayLike, edges: ArrayLike | None,
         outputs=np.concatenate([before, rows.astype(before.dtype, copy=False)]),
         truth=truth,
         ids=_joined(data.ids, names),
+        features=_with_features(data.features, features, rows.shape[0], names),
         _scored={},
     )
     method, parts = calibrated.method, (scored.reference.nodes, scored.level_nodes)
@@ -57,6 +61,29 @@ def _joined(ids: npt.NDArray[Any], more: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if ids.dtype.kind == more.dtype.kind and ids.dtype.kind in "iU":
         return np.concatenate([ids, more])
     return np.concatenate([ids.astype(object), more.astype(object)])
+
+
+def _with_features(known: Features | None, features: Any, size: int, names: npt.NDArray[Any]) -> Features | None:
+    """Return the features of all nodes, in the form in which those of the known nodes are."""
+    if known is None:
+        if features is not None:
+            raise InvalidInputError("`features` must be None for a method that was calibrated without features")
+        return None
+    if features is None:
+        raise InvalidInputError(
+            "`features` must be given for the new nodes, as calibrate(...) had features; got None. Write "
+            "predict_new(probabilities, edges, features=...)"
+        )
+    more = check_features("features", features, size, names)
+    if more.shape[1] != known.shape[1]:
+        raise InvalidInputError(
+            f"`features` must have as many columns as at calibration, {known.shape[1]}; got {more.shape[1]}"
+        )
+    if isinstance(known, np.ndarray):
+        return np.concatenate([known, more if isinstance(more, np.ndarray) else more.toarray()])
+    from scipy.sparse import csr_array, vstack
+
+    return csr_array(vstack([known, csr_array(more)]))
 
 
 def _with_edges(graph: Graph | None, edges: ArrayLike | None, before: int, size: int) -> Graph | None:
