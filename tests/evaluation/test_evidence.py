@@ -42,9 +42,10 @@ def test_labels_that_withdraw_the_promise_as_calibration_keep_it_as_evidence(nam
     assert verdict.cost == "none; 3,000 labels are evidence, and all 400 calibration labels set the level"
     hits, before = (int(one.predict(rest, 0.1).contains(world["labels"]).sum()) for one in (calibrated, alone))
     assert falls_short(hits, rest.size, 400, 0.1) > 1e-3
-    # Confident labels alone make APS scores that are little below those of other nodes: only what learns falls short.
-    short = falls_short(before, rest.size, alone.scored.level_nodes.size, 0.1)
-    assert short < 1e-3 if name != "naps-exact" else short > 1e-3
+    # Confident labels alone set a level that is too low for the other nodes, and mislead methods that learn from them.
+    assert before < hits
+    if name != "naps-exact":
+        assert falls_short(before, rest.size, alone.scored.level_nodes.size, 0.1) < 1e-3
 
 
 def test_calibration_labels_that_are_no_random_sample_withdraw_it_beside_evidence_too() -> None:
