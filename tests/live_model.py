@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import napsets as ns
+from napsets.features import check_features
 from napsets.levels import Exact
 from napsets.live.state import in_reference
 from napsets.localisers import Everyone, Hops
@@ -43,12 +44,16 @@ LEARNING = [
     (Method(ByLabel(Informed()), Hops(2, pool=2.0), Exact()), {}),
     (Method(Informed(), Hops(1, alike=3.0), Exact()), {}),
     (ns.make_method("informed"), {"directed": True}),
+    (ns.make_method("informed"), {"features": 2}),
+    (Method(ByLabel(Informed(THR()), 0.25), Hops(1, alike=3.0), Exact(0.7)), {"features": 103}),
 ]
-CHOOSING = [("auto", {}), ("auto-small", {})]
+CHOOSING = [("auto", {}), ("auto-small", {}), ("auto", {"features": 3})]
 #: 1 and "1" are two nodes; texts may hold anything, also what NumPy would cut off.
 IDS = [0, 1, "1", "", "a\0", "a", "ä 🙂", -7, 2**40, *range(10, 24)]
 #: Few values, so that scores are tied.
 ROWS = [(0.5, 0.25, 0.25), (0.25, 0.25, 0.5), (1.0, 0.0, 0.0), (0.1, 0.2, 0.7), (0.3, 0.4, 0.3)]
+#: Features of nodes, repeated to the columns that there are: some are equally similar, some similar to none.
+FEATURES = [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.0, 0.0), (-2.0, 0.5)]
 #: Where files need not wait for a disk.
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 STEERED = [None, None, None, ns.Steered(), ns.Steered("aci", rate=0.5)]
@@ -84,10 +89,11 @@ class Dice:
 class Model:
     """A living graph in plain Python: what is there, and how a batch would calibrate it."""
 
-    def __init__(self, method, seed, directed):
-        self.method, self.seed, self.directed = method, seed, directed
+    def __init__(self, method, seed, directed, columns=None):
+        self.method, self.seed, self.directed, self.columns = method, seed, directed, columns
         self.share = getattr(getattr(method, "level", None), "share", 0.5)
         self.nodes, self.edges, self.labels, self.arrived = {}, set(), {}, 0
+        self.features = {}
         self.given = {}  # sets that were logged
         self.last = None
 
@@ -133,6 +139,7 @@ class Model:
             truth,
             known,
             ids,
+            features=check_features("features", [self.features[name] for name in names]) if self.columns else None,
         )
         return names, self.method.on(
             data.scored_in_parts(self.method.score, self.seed, known[reference], known[held_out], learned=learned)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, as_array
+from napsets.checks.arguments import FloatArray, IntArray, Sealed, as_array
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError
 from napsets.kernels.threads import Progress
@@ -88,12 +88,17 @@ def check_features(name: str, value: object, rows: int | None = None, ids: Any =
 
 
 @dataclass(frozen=True, eq=False)
-class Directions:
+class Directions(Sealed):
     """Features of any kind as rows of a few numbers in double precision: weighted columns, or directions of them."""
 
     weights: FloatArray  #: one per column; those of `columns` where features are sparse and reduced
     vectors: FloatArray | None = None  #: the weighted directions, one per column; None where nothing is reduced
     columns: IntArray | None = None  #: the columns of sparse features that `vectors` belong to, the others being 0
+
+    @classmethod
+    def typical(cls, features: Features, u: FloatArray) -> Directions:
+        """Return the directions of all nodes, of more than 20,000 of a part drawn by their uniform numbers `u`."""
+        return cls.of(features[np.argsort(u, kind="stable")[:MOST_TYPICAL]])
 
     @classmethod
     def of(cls, features: Features) -> Directions:
@@ -151,6 +156,7 @@ def nearest_reference(
     reference: IntArray,
     u: FloatArray,
     count: int,
+    directions: Directions | None = None,
     *,
     nodes: IntArray | None = None,
     threads: int | None = None,
@@ -169,12 +175,14 @@ def nearest_reference(
         nodes are searched, and which of equally similar ones come first.
     count : int
         The number of nodes that are searched for; −1 stands where fewer have a cosine above 0.
+    directions : Directions, optional
+        Those of an earlier fit; by default the typical ones of these features.
     nodes : array of integers, optional
         The nodes whose neighbours are searched; by default all.
     """
     searched = reference[np.argsort(u[reference], kind="stable")[:MOST_SEARCHED]]
-    typical = np.argsort(u, kind="stable")[:MOST_TYPICAL]
-    return _nearest(features, searched, typical, count, nodes, threads, progress)
+    directions = Directions.typical(features, u) if directions is None else directions
+    return _nearest(features, searched, directions, count, nodes, threads, progress)
 
 
 def nearest_nodes(
@@ -182,23 +190,22 @@ def nearest_nodes(
 ) -> npt.NDArray[np.int32]:
     """Return the nodes nearest to each node; of equally similar ones those with the smaller number come first."""
     nodes = np.arange(features.shape[0])
-    typical = np.argsort(node_uniforms(nodes), kind="stable")[:MOST_TYPICAL]
-    return _nearest(features, nodes, typical, count, None, threads, progress)
+    directions = Directions.typical(features, node_uniforms(nodes))
+    return _nearest(features, nodes, directions, count, None, threads, progress)
 
 
 def _nearest(
     features: Features,
     searched: IntArray,
-    typical: IntArray,
+    directions: Directions,
     count: int,
     nodes: IntArray | None,
     threads: int | None,
     progress: Progress | None,
 ) -> npt.NDArray[np.int32]:
-    """Return the searched nodes nearest to each node, along the directions of the typical ones."""
+    """Return the searched nodes nearest to each node, along some directions."""
     from napsets.kernels.similar import nearest_rows
 
-    directions = Directions.of(features[typical])
     place = np.full(features.shape[0], -1, dtype=np.int64)
     place[searched] = np.arange(searched.size)
 

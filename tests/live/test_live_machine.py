@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 import napsets as ns
-from live_model import CHOOSING, CLASSES, IDS, LEARNING, MEMORY, METHODS, ROWS, STEERED, Dice, Drawn, Model
+from live_model import CHOOSING, CLASSES, FEATURES, IDS, LEARNING, MEMORY, METHODS, ROWS, STEERED, Dice, Drawn, Model
 from napsets.live.alarms import smoothed_p_value
 from napsets.live.events import as_ids
 from napsets.live.state import in_reference, uniforms
@@ -38,26 +38,31 @@ class Growth(RuleBasedStateMachine):
         """Start with one node; the method is drawn unless it is given."""
         self.draws, self.steered, seed = draws, draws.one(STEERED), draws.one(range(4))
         name, options = draws.one(self.methods) if method is None else method
+        options, columns = {k: v for k, v in options.items() if k != "features"}, options.get("features")
         settings = {"alpha": 0.25, "seed": seed, "steered": self.steered, **options}
         self.live = ns.Live(replace(name, seed=seed) if isinstance(name, Method) else name, **settings)
-        self.model = Model(self.live._settings.method, seed, options.get("directed", False))
+        self.model = Model(self.live._settings.method, seed, options.get("directed", False), columns)
         self.judged, self.compared = [], 0
         self.log = []
-        row = draws.one(ROWS)
-        self.happens("add_nodes", [IDS[0]], [row])
-        self.model.nodes[IDS[0]] = row
+        self.add_nodes([IDS[0]])
 
     def happens(self, *change):
         self.live.update([change])
         self.log.append(change)
 
+    def add_nodes(self, names):
+        rows = [self.draws.one(ROWS) for _ in names]
+        features = []
+        if self.model.columns:
+            features = [[np.resize(self.draws.one(FEATURES), self.model.columns) for _ in names]]
+            self.model.features |= dict(zip(names, features[0], strict=True))
+        self.happens("add_nodes", names, rows, *features)
+        self.model.nodes |= dict(zip(names, rows, strict=True))
+
     @precondition(lambda self: len(self.model.nodes) < len(IDS))
     @rule()
     def nodes_come(self):
-        names = self.draws.some([name for name in IDS if name not in self.model.nodes])
-        rows = [self.draws.one(ROWS) for _ in names]
-        self.happens("add_nodes", names, rows)
-        self.model.nodes |= dict(zip(names, rows, strict=True))
+        self.add_nodes(self.draws.some([name for name in IDS if name not in self.model.nodes]))
 
     @rule()
     def edges_come(self):
@@ -181,9 +186,10 @@ class Growth(RuleBasedStateMachine):
             ("add_nodes", [name], [[0.2, 0.3, 0.5]]) if there else ("add_edges", [name], [name]),
             ("add_labels", [name], [0]) if labelled or not there else ("add_labels", [name], [CLASSES]),
         ]
+        more = [[self.model.features[IDS[0]]]] if self.model.columns else []
         for change in wrong:
             with pytest.raises(ns.InvalidInputError):
-                self.live.update([("add_nodes", ["new"], [[0.2, 0.3, 0.5]]), change])
+                self.live.update([("add_nodes", ["new"], [[0.2, 0.3, 0.5]], *more), change])
         assert self.live.status() == before
 
     def check_invariants(self, *arguments, **named):

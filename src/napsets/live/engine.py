@@ -128,7 +128,8 @@ class Engine:
             self._reference_changed = True
             self._shifted.append(slot)
             if self._informed:
-                self.around.forget_label(slot)
+                changed = self.around.forget_label(slot)
+                self._by_slot["stale"][changed] |= table["counts"][changed]
                 self._mark("stale", np.array([slot]), _OUTPUT_REACH)
         else:
             place = int(table["place"][slot])

@@ -14,14 +14,15 @@ from napsets.checks.arguments import IntArray, as_array, as_column, check_known,
 from napsets.checks.frames import label_numbers
 from napsets.checks.values import check_list, choose, shown
 from napsets.errors import InvalidInputError
+from napsets.features import check_features
 from napsets.live.monitoring import ALARMS
-from napsets.live.state import Array, NodeId, State, as_objects, unknown
+from napsets.live.state import Array, FeatureRows, NodeId, State, as_objects, unknown
 from napsets.live.steering import Steered
 from napsets.randomness import encoded_id
 
 #: The columns of each kind of event.
 KINDS: dict[str, tuple[str, ...]] = {
-    "add nodes": ("ids", "probabilities"),
+    "add nodes": ("ids", "probabilities"),  # and "features", if nodes have any
     "add edges": ("source", "target"),
     "add labels": ("ids", "labels", "times"),
     "set probabilities": ("ids", "probabilities"),
@@ -131,11 +132,15 @@ class Draft:
     Those of a batch that is in the log already (`repeated`) are read, but not compared with the present state.
     """
 
-    def __init__(self, state: State, *, repeated: bool = False) -> None:
+    def __init__(self, state: State, *, compares: bool = False, repeated: bool = False) -> None:
+        #: Whether the method compares nodes by their features.
+        self.compares = compares
         self.state, self.repeated = state, repeated
         self.changes: list[Change] = []
         self._classes = state.classes
         self._dtype = state.nodes["outputs"].dtype if state.nodes.size else None
+        #: How many columns the features of nodes have; 0 if nodes have none, None before the first node.
+        self._columns = None if self._dtype is None else 0 if state.features is None else state.features.shape[1]
         #: Where the batch has changed it: the label of a node, coded as in `State`, and whether there is an edge.
         self._labels: dict[NodeId, int] = {}
         self._edges: dict[tuple[NodeId, NodeId], bool] = {}
@@ -144,15 +149,16 @@ class Draft:
         #: Nodes and their new labels, or edges that come; written out only if a later change of the batch needs them.
         self._later: list[tuple[tuple[Array, ...], int]] = []
 
-    def add_nodes(self, ids: object, probabilities: object) -> None:
+    def add_nodes(self, ids: object, probabilities: object, features: object = None) -> None:
         """Enter new nodes."""
         names = as_ids("ids", ids)
         rows = self._rows(names, probabilities)
         way = ". Pass them to set_probabilities to replace their outputs."
         self._refuse(names, self._labels_of(names) > -2, "new", "are there already", way)
         _refuse_repeats("ids", names)
+        table = self._features(names, features)
         self._later.append(((names,), -1))
-        self._enter("add nodes", ids=names, probabilities=rows)
+        self._enter("add nodes", ids=names, probabilities=rows, **({} if table is None else {"features": table}))
 
     def set_probabilities(self, ids: object, probabilities: object) -> None:
         """Replace the outputs of nodes."""
@@ -255,6 +261,38 @@ class Draft:
                 )
             rows = rows.astype(self._dtype)
         self._classes, self._dtype = rows.shape[1], rows.dtype
+        return rows
+
+    def _features(self, names: Array, features: object) -> FeatureRows | None:
+        """Check the features of new nodes: the first nodes decide whether there are any, and how many columns."""
+        if features is None:
+            if self._columns and names.size:
+                raise InvalidInputError(
+                    f"`features` must be given for every node, because those of the first nodes were: the method "
+                    f"compares nodes by their {self._columns} features; got None"
+                )
+            self._columns = 0 if names.size else self._columns
+            return None
+        if not self.compares:
+            raise InvalidInputError("`features` must be None: this method does not compare nodes by their features")
+        if self._columns == 0:
+            raise InvalidInputError("`features` must be None: the nodes that came first have none")
+        if hasattr(features, "tocsr"):
+            raise InvalidInputError(
+                "`features` must be a dense table in a living graph; got a sparse matrix. Pass fewer columns, for "
+                "example those of scikit-learn's TruncatedSVD."
+            )
+        table = np.atleast_2d(as_array("features", features))
+        if table.size == names.size == 0:
+            return None
+        rows: FeatureRows = check_features("features", table, names.size, names)
+        if self._columns is not None and rows.shape[1] != self._columns:
+            raise InvalidInputError(
+                f"`features` must have {self._columns} columns, as those of the first nodes; got {rows.shape[1]}"
+            )
+        if not rows.shape[1]:
+            raise InvalidInputError("`features` must have at least one column; got none")
+        self._columns = rows.shape[1]
         return rows
 
     def _ends(self, source: object, target: object) -> tuple[Array, Array]:

@@ -118,7 +118,7 @@ class Fold:
         state, columns, calibration, find = self.state, change.columns, self.calibration, self.state.names.find
         match change.kind:
             case "add nodes":
-                state.add_nodes(columns["ids"], columns["probabilities"])
+                state.add_nodes(columns["ids"], columns["probabilities"], columns.get("features"))
                 calibration.grow()
             case "add edges" | "remove edges" as kind:
                 ends = find(columns["source"]), find(columns["target"])
@@ -266,7 +266,9 @@ class Fold:
         state, labels = self.state, arrays["labels"]
         state.names.restore(unpack(arrays["ids"].tobytes())["ids"])
         if labels.size:
-            state.nodes.hold({name: arrays[name] for name in (*state.nodes.buffers, "outputs")})
+            state.nodes.hold(
+                {name: arrays[name] for name in (*state.nodes.buffers, "outputs", "features") if name in arrays}
+            )
         state.adjacency.hold(arrays["offsets"], arrays["columns"])
         self.record.restore(arrays)
         state.arrived_labels, state.events = self.record.size, events

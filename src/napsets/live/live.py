@@ -87,6 +87,7 @@ class Live(Logged):
         calibration: ArrayLike | None = None,
         *,
         ids: object = None,
+        features: ArrayLike | None = None,
         method: object = "split",
         alpha: float = 0.1,
         seed: int = 0,
@@ -109,6 +110,8 @@ class Live(Logged):
             Node indices or a boolean mask: the labels that count as arrived; by default all known ones.
         ids : array of integers or strings, optional
             The ids of the nodes; by default 0..n−1, or those of the files.
+        features : array of shape (nodes, columns), optional
+            As in `add_nodes`. Of a ``Data``, its ``x`` by default, if the method compares nodes.
         method, alpha, seed, class_names, steered, options
             As in `Live`.
         """
@@ -125,11 +128,16 @@ class Live(Logged):
                 raise InvalidInputError("`labels` must be given, −1 where unknown; got None")
         if calibration is None:
             calibration = PredictionSets.known(check_integers("labels", labels))
-        data = CalibrationData.check(graph, probabilities, labels, calibration, class_names=class_names)
+        settings = LiveSettings.check(method, alpha, seed, None, False, steered, options)
+        if features is None and settings.compares and hasattr(graph, "edge_index"):
+            features = getattr(graph, "x", None)
+        data = CalibrationData.check(
+            graph, probabilities, labels, calibration, class_names=class_names, features=features
+        )
         rows = as_graph(data.graph)
         live = cls(method, alpha, seed, data.class_names, directed=rows.directed, steered=steered, **options)
         names = as_ids("ids", np.arange(rows.num_nodes) if ids is None else ids)
-        live.add_nodes(names, data.outputs)
+        live.add_nodes(names, data.outputs, data.features)
         source = np.repeat(np.arange(rows.num_nodes), rows.degrees)
         once = slice(None) if rows.directed else source < rows.indices
         live.add_edges(names[source[once]], names[rows.indices[once]])
@@ -140,8 +148,10 @@ class Live(Logged):
 
     # -- changes --------------------------------------------------------------------------------------------------
 
-    def add_nodes(self, ids: object, probabilities: ArrayLike, *, key: str | None = None) -> None:
-        """Add nodes: their ids (integers or texts), and the outputs of the model for them.
+    def add_nodes(
+        self, ids: object, probabilities: ArrayLike, features: ArrayLike | None = None, *, key: str | None = None
+    ) -> None:
+        """Add nodes: their ids (integers or texts), the outputs of the model for them, and their features.
 
         Parameters
         ----------
@@ -149,10 +159,12 @@ class Live(Logged):
             New ids; 1 and "1" are two different nodes.
         probabilities : array of shape (nodes, classes)
             One row per node.
+        features : array of shape (nodes, columns), optional
+            Numbers by which ``"informed"`` and ``"auto"`` compare nodes. Either all nodes have features, or none.
         key : str, optional
             A name for this batch: a batch whose name is in the log already does nothing, as after a lost answer.
         """
-        self.update([("add_nodes", ids, probabilities)], key=key)
+        self.update([("add_nodes", ids, probabilities, features)], key=key)
 
     def add_edges(self, source: object, target: object, *, key: str | None = None) -> None:
         """Add edges between existing nodes; one that exists already changes nothing."""
@@ -332,6 +344,12 @@ class Live(Logged):
     def directed(self) -> bool:
         """Whether edges have a direction."""
         return self._settings.directed
+
+    @property
+    def feature_columns(self) -> int | None:
+        """How many features each node has; None if nodes have none, or there are no nodes yet."""
+        table = self._state.features
+        return None if table is None else int(table.shape[1])
 
     def history(self) -> dict[str, list[float | None]]:
         """Return how well the sets did over time, a few hundred points in columns; see `History.columns`."""

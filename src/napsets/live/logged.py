@@ -38,7 +38,7 @@ log = logging.getLogger("napsets")
 _TAIL = 50_000
 
 #: The version of a snapshot's contents; a snapshot of another version is replaced from the log.
-_VERSION = 5
+_VERSION = 6
 _SNAPSHOT = "snapshot.npz"
 
 #: What changes something, by name, and the arguments that it has.
@@ -207,7 +207,7 @@ class Logged:
         with self._writing:
             # Only a writer changes the state, so a batch is checked while sets are made.
             before = [] if key is None else self._store.batch(key)
-            draft = Draft(self._state, repeated=bool(before))
+            draft = Draft(self._state, compares=self._settings.compares, repeated=bool(before))
             for change in _listed(changes):
                 name, arguments = change[0], change[1:]
                 signature = _SIGNATURES.get(name) if isinstance(name, str) else None

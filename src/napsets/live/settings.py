@@ -15,6 +15,7 @@ from napsets.methods.auto import Auto
 from napsets.methods.method import Method
 from napsets.methods.table import make_method
 from napsets.scores import ByLabel, Informed, RowScore
+from napsets.scores.base import uses_features
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class LiveSettings:
     def keeps_apart(self) -> bool:
         """Whether some labels are held out to set the level."""
         return isinstance(self.method, Auto) or self.method.level.keeps_apart
+
+    @property
+    def compares(self) -> bool:
+        """Whether the method compares nodes by their features."""
+        return isinstance(self.method, Auto) or uses_features(self.method.score)
 
     @property
     def share(self) -> float:

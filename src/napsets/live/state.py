@@ -23,6 +23,7 @@ from napsets.methods.data import CalibrationData
 from napsets.randomness import node_uniforms, split_seed
 
 Array = npt.NDArray[Any]
+FeatureRows = npt.NDArray[np.float32]
 #: An id: 1 and "1" are two nodes.
 NodeId = int | str
 
@@ -281,7 +282,8 @@ class State:
         self.names = Names()
         self.adjacency = GrowingAdjacency(directed)
         #: By slot. Labels are −1 where unknown, and −2 in slots without a node; numbers are theirs in the order of
-        #: arrival, from 0; arrivals say how many labels had come when each node did. Outputs join with the first node.
+        #: arrival, from 0; arrivals say how many labels had come when each node did. Outputs, and features where nodes
+        #: have any, join with the first node.
         none, flag = np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
         self.nodes = GrowingTable(labels=none, numbers=none, is_reference=flag, arrivals=none, u=np.empty(0))
         self.present = 0
@@ -299,13 +301,20 @@ class State:
 
     # -- changes --------------------------------------------------------------------------------------------------
 
-    def add_nodes(self, ids: Array, probabilities: Array) -> None:
-        """Enter new nodes."""
+    @property
+    def features(self) -> FeatureRows | None:
+        """The features of all slots; None if nodes have none."""
+        return self.nodes["features"] if "features" in self.nodes.buffers else None
+
+    def add_nodes(self, ids: Array, probabilities: Array, features: FeatureRows | None = None) -> None:
+        """Enter new nodes, all of which have features, or none."""
+        rows: dict[str, Array] = {"outputs": probabilities} | ({} if features is None else {"features": features})
         if not self.nodes.size:
-            self.nodes.buffers["outputs"] = np.empty((0, probabilities.shape[1]), dtype=probabilities.dtype)
+            for name, table in rows.items():
+                self.nodes.buffers[name] = np.empty((0, table.shape[1]), dtype=table.dtype)
         self.names.add(ids)
         new: dict[str, object] = {"labels": -1, "numbers": -1, "is_reference": False, "arrivals": self.arrived_labels}
-        self.nodes.extend(ids.size, **new, u=node_uniforms(ids, self.seed), outputs=probabilities)
+        self.nodes.extend(ids.size, **new, u=node_uniforms(ids, self.seed), **rows)
         self.adjacency.add_nodes(ids.size)
         self.present += ids.size
 
@@ -349,6 +358,7 @@ class State:
             self.names.of(slots),
             self.class_names,
             split=(np.flatnonzero(reference), np.flatnonzero((labels >= 0) & ~reference)),
+            features=None if self.features is None else self.features[slots],
         )
         return data, slots
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.features import MOST_SEARCHED, Directions, nearest_reference
 from napsets.kernels import growing
 from napsets.live.state import Array, GrowingTable, State
 from napsets.scores import Labelled
-from napsets.scores.evidence import WALK_WORTH, Evidence, fitted_rows, kinds, label_shares, walk
+from napsets.scores.evidence import WALK_WORTH, Evidence, fitted_rows, kinds, label_shares, similar_labels, walk
 from napsets.scores.exponents import Exponents, Learned, alike_table
+from napsets.scores.informed import NEAREST
 
 
 class Surroundings:
@@ -28,6 +31,8 @@ class Surroundings:
         self._by_slot = GrowingTable(labels=none, stamps=none, queue=none)
         #: By slot, once outputs are averaged: the mean over the neighbours, and whether it must be computed again.
         self._means: GrowingTable | None = None
+        #: By slot, once features are compared: the most similar reference nodes, and whether they were searched.
+        self._similar: GrowingTable | None = None
         self._clock = np.zeros(1, dtype=np.int64)
         self.grow()
 
@@ -37,17 +42,31 @@ class Surroundings:
         self._by_slot.extend(size - self._by_slot.size, labels=-1, stamps=0)
         if self._means is not None:
             self._means.extend(size - self._means.size, stale=True)
+        if self._similar is not None:
+            self._similar.extend(size - self._similar.size, searched=False)
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def take_reference(self, slots: IntArray) -> None:
         """Let the labels of these slots alone be evidence."""
-        self._by_slot["labels"][:] = -1
-        self._by_slot["labels"][slots] = self.state.nodes["labels"][slots]
+        labels, before = self._by_slot["labels"], self._by_slot["labels"].copy()
+        labels[:] = -1
+        labels[slots] = self.state.nodes["labels"][slots]
+        if self._similar is not None and not np.array_equal(labels, before):
+            self._similar["searched"][:] = False
 
-    def forget_label(self, slot: int) -> None:
-        """Let the label of a slot be evidence no more."""
-        self._by_slot["labels"][slot] = -1
+    def forget_label(self, slot: int) -> IntArray:
+        """Exclude the label of a slot from the evidence; returns the slots that it was among the most similar of."""
+        labels, similar = self._by_slot["labels"], self._similar
+        labels[slot] = -1
+        if similar is None:
+            return np.empty(0, dtype=np.int64)
+        if np.count_nonzero(labels >= 0) < MOST_SEARCHED:
+            changed = np.flatnonzero(similar["searched"] & (similar["nearest"] == slot).any(axis=1))
+        else:  # another reference node may be searched in its place
+            changed = np.flatnonzero(similar["searched"])
+        similar["searched"][changed] = False
+        return changed
 
     def see_edges(self, slots: IntArray) -> None:
         """Note that edges at slots have changed: their means are other ones."""
@@ -83,9 +102,31 @@ class Surroundings:
         growing.average_outputs(slots, rows, outputs, self._means["means"], self._means["stale"], around)
         growing.count_labels(slots, rows, self._by_slot["labels"], near)
         counts: dict[str, FloatArray] = {"near": near, "wide": self.walked(slots, learned)}
+        if learned.directions is not None:
+            nearest, labels = self._nearest(slots, learned.directions), self._by_slot["labels"]
+            for count in (5, 25):
+                counts[f"similar_{count}"] = similar_labels(nearest[:, :count], labels, outputs.shape[1])
         return Evidence.of_rows(
             outputs[slots], around, self._by_slot["labels"][slots], rows.sizes[slots], counts, learned
         )
+
+    def _nearest(self, slots: IntArray, directions: Directions) -> npt.NDArray[np.int32]:
+        """Return the reference nodes with the most similar features; each slot is searched once per refit."""
+        features = self.state.features
+        assert features is not None
+        if self._similar is None:
+            empty = np.empty((0, NEAREST), dtype=np.int32)
+            self._similar = GrowingTable(nearest=empty, searched=np.empty(0, dtype=bool))
+            self.grow()
+        table = self._similar
+        missing = np.unique(slots[~table["searched"][slots]])
+        if missing.size:
+            reference = np.flatnonzero(self._by_slot["labels"] >= 0)
+            found = nearest_reference(features, reference, self.state.nodes["u"], NEAREST, directions, nodes=missing)
+            table["nearest"][missing] = -1
+            table["nearest"][missing, : found.shape[1]] = found
+            table["searched"][missing] = True
+        return table["nearest"][slots]
 
     def walked(self, slots: IntArray, learned: Learned) -> FloatArray:
         """Return the labels that walks meet: as of the last refit, or for newer nodes one step on from there.
@@ -107,14 +148,17 @@ class Surroundings:
     def fit(self, slots: IntArray) -> Learned:
         """Return what the labels of these slots, which become the reference, teach an informed score."""
         self.take_reference(slots)
+        self._similar = None  # features are compared along other directions
         nodes = self.state.nodes
         outputs: Array = nodes["outputs"]
         labels, classes = nodes["labels"][slots], outputs.shape[1]
-        present = outputs if self.state.present == outputs.shape[0] else outputs[nodes["labels"] > -2]
+        there = slice(None) if self.state.present == outputs.shape[0] else nodes["labels"] > -2
+        present, features = outputs[there], self.state.features
+        directions = None if features is None else Directions.typical(features[there], nodes["u"][there])
         # Slots without a node have no edges.
         walked = walk(self.state.adjacency.graph(None), Labelled(slots, labels), classes)
         shares, table = label_shares(present, labels), alike_table(outputs, Labelled(slots, labels))
-        unfitted = Learned(kinds(True, False), Exponents(), (), shares, table, walked=walked)
+        unfitted = Learned(kinds(True, features is not None), Exponents(), (), shares, table, None, walked, directions)
         kept = fitted_rows(slots.size, classes)
         learned = self.evidence(slots[kept], unfitted).fit(Labelled(np.arange(kept.size), labels[kept]))
-        return replace(learned, walked=walked)
+        return replace(learned, walked=walked, directions=directions)

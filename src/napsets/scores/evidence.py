@@ -159,10 +159,7 @@ class Evidence:
     def _similar(self, rows: IntArray, count: int) -> FloatArray:
         """Count the labels of the reference nodes with the most similar features."""
         assert self.nearest is not None
-        nodes, classes = self.nearest[rows, :count], self.outputs.shape[1]
-        row, place = np.nonzero(nodes >= 0)
-        cells = row * classes + self.label_of[nodes[row, place]]
-        return np.bincount(cells, minlength=rows.size * classes).reshape(rows.size, classes).astype(np.float64)
+        return similar_labels(self.nearest[rows, :count], self.label_of, self.outputs.shape[1])
 
     def recalibration_inputs(self, rows: IntArray) -> FloatArray:
         """Return what a recalibration looks at: the logarithms of the outputs, there and around, and of degrees."""
@@ -224,6 +221,13 @@ def kinds(graph: bool, features: bool) -> tuple[str, ...]:
     """Return the kinds of evidence, with a graph or without, with features or without."""
     edges, similar = ("around", "near"), ("similar_5", "similar_25")
     return ("model", *edges * graph, "alike", *("wide",) * graph, *similar * features)
+
+
+def similar_labels(nearest: npt.NDArray[np.int32], label_of: IntArray, classes: int) -> FloatArray:
+    """Count the labels of the most similar reference nodes of each row; −1 stands where there are fewer of them."""
+    row, place = np.nonzero(nearest >= 0)
+    cells = row * classes + label_of[nearest[row, place]]
+    return np.bincount(cells, minlength=len(nearest) * classes).reshape(-1, classes).astype(np.float64)
 
 
 def walk(graph: Graph, reference: Labelled, classes: int) -> FloatArray:

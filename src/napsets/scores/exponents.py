@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray, Sealed, sealed
 from napsets.errors import InvalidInputError
+from napsets.features import Directions
 from napsets.scores.base import Labelled
 
 #: κ of each kind of evidence: this many labels weigh as much as the shares of labels in general.
@@ -90,11 +91,15 @@ class Learned(Sealed):
     recalibration: FloatArray | None = None
     #: In a living graph, the labels that walks met at the last refit, one row per node.
     walked: FloatArray | None = None
+    #: Along which features are compared, where there are features.
+    directions: Directions | None = None
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a snapshot keeps of it: plain JSON, and arrays."""
         arrays = {"label_shares": self.shares, "alike_table": self.table}
         more = {"recalibration": self.recalibration, "walked": self.walked}
+        if self.directions is not None:
+            more |= {"column_weights": self.directions.weights, "directions": self.directions.vectors}
         described = {"kinds": list(self.kinds), "exponents": asdict(self.exponents), "gains": list(self.gains)}
         return described, arrays | {name: array for name, array in more.items() if array is not None}
 
@@ -115,8 +120,13 @@ class Learned(Sealed):
             check_table_of("recalibration", recalibration, (inputs, classes))
         if walked is not None:
             check_table_of("walked", walked, (walked.shape[0], classes))
+        directions = None
+        if "column_weights" in arrays:
+            directions = Directions(arrays["column_weights"], arrays.get("directions"))
         gains = tuple(map(float, described["gains"]))
-        return cls(tuple(described["kinds"]), Exponents(**named), gains, shares, table, recalibration, walked)
+        return cls(
+            tuple(described["kinds"]), Exponents(**named), gains, shares, table, recalibration, walked, directions
+        )
 
 
 def check_table_of(name: str, array: Any, shape: tuple[int, ...]) -> Any:

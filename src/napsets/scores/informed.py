@@ -21,7 +21,7 @@ learns which labels the model confuses, those it predicts too often, and what no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,7 +36,7 @@ from napsets.checks.arguments import (
     sealed,
 )
 from napsets.errors import InvalidInputError
-from napsets.features import Features, check_features, nearest_reference
+from napsets.features import Directions, Features, check_features, nearest_reference
 from napsets.graph import Graph, check_graph
 from napsets.randomness import node_uniforms
 from napsets.scores.base import (
@@ -89,10 +89,14 @@ class Informed:
         """
         if graph is None and features is None:
             raise InvalidInputError("`graph` or `features` must be given to a score of labels as evidence; got neither")
-        nearest = None if features is None else nearest_reference(features, reference.nodes, u, NEAREST)
+        directions = nearest = None
+        if features is not None:
+            directions = None if learned is None else learned.directions
+            directions = Directions.typical(features, u) if directions is None else directions
+            nearest = nearest_reference(features, reference.nodes, u, NEAREST, directions)
         evidence = Evidence(outputs, graph, reference, nearest=nearest, learned=learned)
         if learned is None:
-            learned = evidence.fit()
+            learned = replace(evidence.fit(), directions=directions)
         inner = bind(self.base, sealed(evidence.probabilities(learned)), u, graph, reference)
         return BoundInformed(inner, outputs, learned, reference, nearest)
 
