@@ -225,17 +225,17 @@ class ByCommunity:
 
 
 def describe_groups(groups: Any) -> dict[str, Any] | None:
-    """Return groups as plain JSON; of those that are an array, only the kind."""
+    """Describe a grouping as plain JSON; of a grouping by an array, only the kind."""
     return None if groups is None else GROUPS.describe("by", groups)
 
 
 def rebuild_groups(description: Any, groups: Any = None) -> Any:
-    """Return the groups that `describe_groups` described; those that are an array must be given again."""
+    """Rebuild a grouping from `describe_groups`; a grouping by an array needs that array again."""
     return None if description is None else GROUPS.rebuild("by", description, {"groups": groups})
 
 
 def make_groups(by: object) -> Any:
-    """Return a grouping from itself, from its name, or from an array with the group of each node; None from None.
+    """Make a grouping from a grouping, a name, or an array with the group of each node; None stays None.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def make_groups(by: object) -> Any:
 
 
 def group_names(argument: str, values: ArrayLike) -> npt.NDArray[Any]:
-    """Return the group of each node as integers or strings, or refuse what is neither."""
+    """Return the group of each node as integers or strings; raise for other types."""
     column = as_column(argument, values)
     if column.dtype.kind == "b":
         column = column.astype(np.int64)
@@ -275,14 +275,14 @@ def group_names(argument: str, values: ArrayLike) -> npt.NDArray[Any]:
 
 
 def _named(argument: str, name: object) -> str:
-    """Return no name for what is missing in a column of names, and refuse anything else."""
+    """Return the empty name for a missing entry of a column of names; raise for anything else."""
     if name is None or name != name or type(name).__name__ == "NAType":  # NaN is not itself
         return ""
     raise InvalidInputError(f"`{argument}` must be integers or names, one per node; got {name!r} among names")
 
 
 def by_quantiles(values: npt.NDArray[np.generic], bins: int, chosen: IntArray | None = None) -> IntArray:
-    """Return groups of about equal size by a value per node; nodes that were not chosen are in no group."""
+    """Cut nodes into groups of about equal size by a value per node; nodes outside `chosen` have no group (−1)."""
     inside = np.arange(values.size) if chosen is None else chosen
     groups = np.full(values.size, -1, dtype=np.int64)
     if inside.size:

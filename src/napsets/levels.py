@@ -1,4 +1,4 @@
-"""At which level thresholds are taken: the nominal 1 − α, or one that held-out labels show to be right.
+"""The level at which thresholds are taken: the nominal 1 − α, or one that is set on held-out labels.
 
 *Nominal.* The threshold of a node is its local quantile at 1 − α. For split conformal prediction that is exact; for
 local weights, its error depends on how much the neighbourhoods differ.
@@ -35,14 +35,14 @@ LEVELS: Registry[Any] = Registry("LEVELS")
 
 @dataclass(frozen=True, order=True)
 class Rank:
-    """Where a score stands among a node's reference scores, and the score itself to break ties: T = (t, s)."""
+    """The rank of a score among a node's reference scores, and the score itself to break ties: T = (t, s)."""
 
     share: float
     score: float
 
 
 def rank_place(held_out: int, alpha: float) -> int:
-    """Return ⌈(|Q|+1)(1−α)⌉: which of the ranks, counted from 1, is T̂; beyond `held_out` there is none.
+    """Return ⌈(|Q|+1)(1−α)⌉, the place of T̂ among the ranks, counted from 1; infinite T̂ if it exceeds `held_out`.
 
     As everywhere, one part in 10⁹ of rounding is forgiven: a place that is reached exactly counts as reached.
     """
@@ -50,7 +50,7 @@ def rank_place(held_out: int, alpha: float) -> int:
 
 
 def fewest_ranks(alpha: float) -> int:
-    """Return how many labels must be held out for T̂ to be among their ranks: ⌈(1−α)/α⌉, up to rounding."""
+    """Return the fewest held-out labels for which T̂ is finite: ⌈(1−α)/α⌉, up to rounding."""
     share = (1.0 - alpha) * (1.0 - ROUNDING)  # n labels suffice where n ≥ share·(1 + n)
     return math.ceil(share / (1.0 - share))
 
@@ -64,7 +64,7 @@ _MANY = 1_000_000
 
 
 def coverage_band(labels: int, alpha: float, judged: int | None = None) -> tuple[float, float]:
-    """Return where coverage lies in 95 of 100 draws of the labels that set the level, if a method is exact.
+    """Return the interval that holds the coverage of an exact method in 95 of 100 draws of the labels of its level.
 
     With n labels, of which the k-th smallest sets the level, the coverage of infinitely many nodes follows the Beta law
     of k and n + 1 − k. Where it is counted on `judged` nodes, the hits follow the beta-binomial law.
@@ -91,7 +91,7 @@ def coverage_band(labels: int, alpha: float, judged: int | None = None) -> tuple
 
 
 def chance_band(count: int, target: float) -> tuple[float, float]:
-    """Return where the coverage of this many nodes lies 95 times in 100, if each is covered with probability `target`.
+    """Return the 95 % interval of the share of `count` nodes that are covered, each with probability `target`.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def chance_band(count: int, target: float) -> tuple[float, float]:
 
 
 def falls_short(hits: int, judged: int, labels: int, alpha: float) -> float:
-    """Return how often an exact method would cover this few of the judged nodes, or fewer."""
+    """Return the probability that an exact method covers at most `hits` of the judged nodes."""
     from scipy.special import betainc
 
     if rank_place(labels, alpha) > labels:
@@ -157,7 +157,7 @@ class FittedLevel(Protocol):
     """A level that knows the labels that were held out for it."""
 
     def cuts(self, alphas: Sequence[float]) -> list[Cut]:
-        """Where the local thresholds are needed."""
+        """Return the cuts at which local thresholds are needed."""
         ...
 
     def thresholds(self, local: LocalThresholds, nodes: IntArray, alphas: Sequence[float]) -> LocalThresholds:
@@ -175,11 +175,11 @@ class Level(Protocol):
 
     @property
     def keeps_apart(self) -> bool:
-        """Whether some labels are held out, so that the others may be used for anything."""
+        """Whether some labels are held out for the level, so that the others may be used for anything."""
         ...
 
     def reference_size(self, labelled: int) -> int:
-        """Return how many of this many labelled nodes give the thresholds; the others are held out."""
+        """Return the number of labelled nodes that give the thresholds; the others are held out."""
         ...
 
     def fit(self, reference: Reference, shares: FloatArray, scores: FloatArray) -> FittedLevel:
@@ -289,7 +289,7 @@ class FittedExact(Sealed):
     scores: FloatArray
 
     def quantile(self, alpha: float) -> Rank | None:
-        """Return T̂, or None where there are too few labels for it."""
+        """Return T̂, or None if there are too few labels."""
         place = rank_place(self.shares.size, alpha)
         if place > self.shares.size:
             return None
@@ -316,6 +316,6 @@ class FittedExact(Sealed):
         return LocalThresholds(values, local.support, local.effective_size)
 
     def level(self, alpha: float) -> float:
-        """Return the share of T̂; infinite where there are too few labels for it."""
+        """Return the share of T̂, or infinity if there are too few labels."""
         rank = self.quantile(alpha)
         return math.inf if rank is None else rank.share

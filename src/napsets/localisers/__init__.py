@@ -1,4 +1,4 @@
-"""How a threshold depends on the node: which reference nodes count for it, and with which weight."""
+"""Localisers: the weight of each reference node for the threshold of each node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a localiser is: a way to let the threshold depend on the node.
+"""The interface of localisers, which let the threshold depend on the node, and the simplest one.
 
 A `Localiser` holds settings. `fit` gives it a `Reference` (labelled nodes with their scores, and the graph around
 them) and returns a `Local`: for each node a monotone map from scores to the unit interval (`ranks`) and its
@@ -129,12 +129,12 @@ class Reference(Sealed):
 
     @cached_property
     def uniforms(self) -> FloatArray:
-        """A uniform number for every node; by default those of 0..n−1 with seed 0."""
+        """A uniform number per node; by default those of the ids 0..n−1 with seed 0."""
         return node_uniforms(np.arange(self.num_nodes)) if self.u is None else self.u
 
     @cached_property
     def index(self) -> Layout:
-        """The graph with its reference nodes numbered by score, made once for all localisers."""
+        """The graph with its reference nodes numbered by score, shared by all localisers."""
         return Layout(graph_of(self), self.nodes, self.scores)
 
     @cached_property
@@ -142,7 +142,7 @@ class Reference(Sealed):
         return {}
 
     def along(self, direction: Direction) -> Reference:
-        """Return the same nodes and scores on the graph along a direction, made once; see `Graph.along`."""
+        """Return the same reference on the graph along a direction (cached); see `Graph.along`."""
         if self.graph is None or not self.graph.directed or direction == "out":
             return self
         if direction not in self._along:
@@ -156,7 +156,7 @@ class Reference(Sealed):
 
     @cached_property
     def by_score(self) -> tuple[FloatArray, npt.NDArray[Any]]:
-        """The scores in ascending order, and each node's place among them; of other nodes, how many there are."""
+        """The scores in ascending order, and each node's place among them (the number of scores for other nodes)."""
         if self.graph is not None:
             return self.index.sorted_scores, self.index.numbers
         order = np.argsort(self.scores, kind="stable")
@@ -173,7 +173,7 @@ class Reference(Sealed):
 
 
 def graph_of(reference: Reference) -> Graph:
-    """Return the graph of a reference, for localisers that look at neighbourhoods."""
+    """Return the graph of a reference, or raise if it has none."""
     if reference.graph is None:
         raise InvalidInputError("`graph` must be given to a method that looks at neighbourhoods; got None")
     return reference.graph
@@ -191,7 +191,7 @@ class Local(Protocol):
     def ranks(
         self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
     ) -> FloatArray:
-        """For each node and a score of it: mass strictly below that score / (1 + total mass)."""
+        """For each node and its score: mass strictly below that score / (1 + total mass)."""
         ...
 
 
@@ -223,7 +223,7 @@ class Everyone:
 
 @dataclass(frozen=True, eq=False)
 class EveryoneLocal:
-    """All of some reference nodes."""
+    """Thresholds from all reference nodes, each with weight 1."""
 
     reference: Reference
 
@@ -254,7 +254,7 @@ class EveryoneLocal:
 
 
 def pieces(count: int, progress: Any) -> Iterator[slice]:
-    """Yield some nodes at a time, and report how many are done."""
+    """Yield slices of nodes, and report progress after each."""
     for first in range(0, count, _PIECE):
         last = min(first + _PIECE, count)
         yield slice(first, last)
@@ -263,7 +263,7 @@ def pieces(count: int, progress: Any) -> Iterator[slice]:
 
 
 def _order_statistics(scores: FloatArray, own: IntArray, support: IntArray, cut: Cut) -> FloatArray:
-    """Return, for each node, the smallest score of the others up to which there are as many as the cut needs."""
+    """For each node, the order statistic of the other reference scores that a cut asks for."""
     # A node is among the reference nodes or is not: there are two sizes, and a number of scores needed for each.
     needed = np.array([needed_count(n, cut) for n in (scores.size - 1, scores.size)])
     wanted = needed[support - scores.size + 1] - 1
@@ -277,7 +277,7 @@ def _order_statistics(scores: FloatArray, own: IntArray, support: IntArray, cut:
 
 
 def needed_count(size: int, cut: Cut) -> int:
-    """Return the smallest count m, of `size` scores, that the cut accepts; more than `size` where none does."""
+    """Return the smallest number m of `size` scores that the cut accepts, or `size` + 1 if it accepts none."""
     if not cut.level <= 1.0:  # NaN among them
         return size + 1
     if cut.rule == "nominal":

@@ -151,7 +151,7 @@ class Hops:
 
 @dataclass(frozen=True, eq=False)
 class AroundLocal(ABC):
-    """Neighbourhoods of known reference nodes, pooled; the graph is that along the localiser's direction."""
+    """Pooled neighbourhoods of known reference nodes, on the graph along the localiser's direction."""
 
     localiser: Any
     reference: Reference
@@ -161,11 +161,11 @@ class AroundLocal(ABC):
     def search(
         locals_: Sequence[Any], nodes: IntArray, reach: Reach, pooled: Any, **options: Any
     ) -> tuple[FloatArray, list[tuple[IntArray, FloatArray]]]:
-        """Return thresholds, shape (nodes, locals, levels), and the support and effective size of each local."""
+        """Return thresholds, shape (nodes, localisers, levels), and each localiser's support and effective size."""
 
     @abstractmethod
     def masses(self, nodes: IntArray, position: IntArray, **options: Any) -> tuple[Any, Any, Weighting]:
-        """Return what is near with a number below each position, all that is near, and how both are weighted."""
+        """Count reference nodes nearby, all and those numbered below each position; return their weighting, too."""
 
     def thresholds(
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
@@ -192,7 +192,7 @@ def share_search(
     threads: int | None = None,
     progress: Any = None,
 ) -> list[LocalThresholds]:
-    """Return the thresholds of several locals of one kind and reference, each at its own cuts, from one search."""
+    """Thresholds of several localisers of one class and reference, each at its own cuts, from one search."""
     reference, settings = locals_[0].reference, [local.localiser for local in locals_]
     groups = reference.predicted if any(setting.alike for setting in settings) else None
     every = sorted({cut for own in cuts for cut in own})
@@ -246,7 +246,7 @@ class HopsLocal(AroundLocal):
 
 @dataclass(frozen=True, eq=False)
 class Weighting:
-    """The weight of a reference node at each hop, and what all of them, and those alike, weigh together on top."""
+    """The weight of a reference node at each hop, and the total weights of the pools (everyone, and alike)."""
 
     hops: FloatArray
     pool: float = 0.0
@@ -255,14 +255,14 @@ class Weighting:
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """How many reference nodes count for each node, and how many nodes of equal weight they are worth."""
+    """The numbers of reference nodes that count for each node: support and effective size."""
 
     near: IntArray  #: Reference nodes by hop, shape (nodes, hops).
     others: IntArray  #: All reference nodes but the node itself.
     same: IntArray | None = None  #: Those of them that look alike.
 
     def support(self, weighting: Weighting) -> IntArray:
-        """Return how many reference nodes have weight; a lower bound if both near and alike nodes count."""
+        """Return the number of reference nodes with weight; a lower bound if both near and alike nodes count."""
         if weighting.pool:
             return self.others
         weighs = (weighting.hops > 0).astype(np.int64)
@@ -294,12 +294,12 @@ class Sizes:
 
 
 def _share_of_each(weight: float, counts: IntArray) -> FloatArray:
-    """Return what each of some nodes weighs where they weigh this much together; 0 where there are none."""
+    """Divide a pool's weight equally among its nodes; 0 for an empty pool."""
     return np.divide(weight, counts, out=np.zeros(counts.size), where=counts > 0)
 
 
 def pooled_sizes(index: Layout, nodes: IntArray, groups: IntArray | None) -> tuple[IntArray, IntArray | None]:
-    """Return how many other reference nodes there are for each node, and how many of them are alike."""
+    """For each node, the number of other reference nodes, and of those with the same prediction."""
     own = (index.numbers[nodes] < index.calibration.size).astype(np.int64)
     others = index.calibration.size - own
     if groups is None:
@@ -310,7 +310,7 @@ def pooled_sizes(index: Layout, nodes: IntArray, groups: IntArray | None) -> tup
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Reference nodes around some nodes, and those of them with a score below a value of each node."""
+    """Counts of reference nodes around each node, and of those whose score is below a value."""
 
     #: By hop, shape (nodes, hops): those below, and all; or what they weigh, where each has a weight of its own.
     below: IntArray | FloatArray
@@ -342,7 +342,7 @@ class Counts:
 def pooled_counts(
     index: Layout, nodes: IntArray, position: IntArray, groups: IntArray | None
 ) -> tuple[IntArray, IntArray, IntArray | None, IntArray | None]:
-    """Return how many reference nodes, and how many alike, have a number below each node's position, and in total."""
+    """Count reference nodes, all and alike, with a number below each node's position, and in total."""
     own = index.numbers[nodes].astype(np.int64)
     all_below = position - (own < position)
     others, same = pooled_sizes(index, nodes, groups)

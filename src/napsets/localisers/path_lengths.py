@@ -97,17 +97,17 @@ class PathLengthsLocal(AroundLocal):
 
     @cached_property
     def radius(self) -> float:
-        """How far neighbourhoods reach."""
+        """The distance up to which reference nodes count as near."""
         radius: float | None = self.localiser.radius
         return near_radii(self.reference, [USUAL_COUNT])[0] if radius is None else radius
 
     @property
     def _weighting(self) -> Weighting:
-        """What is near has its weight already."""
+        """Nodes nearby are already weighted."""
         return Weighting(np.ones(1), self.localiser.pool, self.localiser.alike)
 
     def weights(self, distances: FloatArray) -> FloatArray:
-        """Return the weights of reference nodes at some distances: 0 beyond the radius."""
+        """Return the weights at these distances: 0 beyond the radius."""
         decay, inside = self.localiser.decay, distances <= self.radius
         near = distances[inside]
         weights = np.zeros(distances.size)
@@ -115,7 +115,7 @@ class PathLengthsLocal(AroundLocal):
         return weights
 
     def near(self, node: int) -> tuple[IntArray, FloatArray]:
-        """Return the reference nodes within the radius of one node, in the order of their scores, and how far."""
+        """Return the reference nodes within the radius of a node, in the order of their scores, with distances."""
         from napsets.kernels.near import near_distances
 
         index = self.reference.index
@@ -160,7 +160,7 @@ class PathLengthsLocal(AroundLocal):
 
 
 def near_radii(reference: Reference, counts: Sequence[int]) -> list[float]:
-    """Return, for each count, the distance within which half of the reference nodes have this many others.
+    """For each count, the distance within which half of the reference nodes have that many others.
 
     Looked at are at most 256 of them, evenly spread. One that reaches fewer goes by the furthest that it reaches; one
     that reaches none does not count, and if none does, the radius is 1.
@@ -181,13 +181,13 @@ def near_radii(reference: Reference, counts: Sequence[int]) -> list[float]:
 
 
 def _lengths(reference: Reference) -> FloatArray:
-    """Return the lengths of the edges; where they have none, each is 1 long."""
+    """Return the lengths of the edges: 1 each if the graph has none."""
     graph = graph_of(reference)
     return np.ones(graph.num_edges) if graph.lengths is None else graph.lengths
 
 
 def _own_weights(decay: Callable[[FloatArray], Any], distances: FloatArray) -> FloatArray:
-    """Return the weights that a function of the user's gives, or say what is wrong with them."""
+    """Call the user's weight function, and check its result."""
     result = decay(distances.copy())
     try:
         weights = np.broadcast_to(np.asarray(result, dtype=np.float64), distances.shape)
@@ -208,7 +208,7 @@ def _own_weights(decay: Callable[[FloatArray], Any], distances: FloatArray) -> F
 def _effective_size(
     setting: PathLengths, mass: FloatArray, square: FloatArray, others: IntArray, same: IntArray | None
 ) -> FloatArray:
-    """Return (Σw)²/Σw² with pools; what a node weighs for looking alike is taken as a node of its own, as for hops."""
+    """Return (Σw)²/Σw² with pools; the weight of a node for being alike is counted as a separate node, as for hops."""
     zeros = np.zeros(mass.size)
     pooled = np.divide(setting.pool, others, out=zeros.copy(), where=others > 0)
     same = np.zeros(mass.size, dtype=np.int64) if same is None else same

@@ -1,4 +1,4 @@
-"""Weights that the user knows, of one node for another.
+"""A localiser with the user's own weights of one node for another.
 
 They are what a localiser is made of, and no theorem stands behind them at a nominal level; with an exact one, coverage
 holds for any.
@@ -38,7 +38,7 @@ class NodeWeights:
 @LOCALISERS.add("weights")
 @dataclass(frozen=True, eq=False, repr=False)
 class Weights:
-    """Reference nodes weigh what the user says, for each node on its own.
+    """Weight reference nodes by the user's own matrix, or function of a node.
 
     The threshold of node v is the smallest reference score s with Σ_{s_i ≤ s} w(v, i) ≥ (1 − α)(own + Σ w(v, i)). A
     node never counts for itself.
@@ -84,12 +84,12 @@ class Weights:
         return f"Weights({self.weights.nnz:,} weights of {self.weights.shape[0]:,} nodes, own={self.own:g})"
 
     def arrays(self) -> dict[str, Any]:
-        """Return the matrix as arrays, for a file."""
+        """Return the matrix as arrays, to be saved."""
         return {f"weights_{name}": getattr(self.weights, name) for name in _PARTS}
 
     @staticmethod
     def matrix_of(arrays: Mapping[str, Any]) -> Any:
-        """Return the matrix that `arrays` wrote; None where it wrote none."""
+        """Rebuild the matrix from `arrays`; None if there is none."""
         import scipy.sparse
 
         parts: Any = tuple(arrays.get(f"weights_{name}") for name in _PARTS)
@@ -108,7 +108,7 @@ class Weights:
 
 
 def _square(weights: Any) -> Any:
-    """Return a square matrix as a sparse one of our own, without repeats; refuse weights that cannot be."""
+    """Check a square matrix of weights, and copy it to CSR without duplicates."""
     import scipy.sparse
 
     sparse = weights if hasattr(weights, "tocsr") else as_array("weights", weights)
@@ -124,20 +124,20 @@ def _square(weights: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class WeightsLocal:
-    """The user's own weights of known reference nodes."""
+    """Thresholds of known reference nodes with the user's weights."""
 
     localiser: Weights
     reference: Reference
 
     @cached_property
     def _place(self) -> IntArray:
-        """Where each node stands among the reference nodes; −1 for others."""
+        """The place of each node among the reference nodes; −1 for other nodes."""
         place = np.full(self.reference.num_nodes, -1, dtype=np.int64)
         place[self.reference.nodes] = np.arange(self.reference.nodes.size)
         return place
 
     def _weighed(self, node: int) -> NodeWeights:
-        """Return the reference nodes that weigh something for a node, and how much."""
+        """Return the reference nodes with a positive weight for a node, and these weights."""
         weights = self.localiser.weights
         if callable(weights):
             values = as_array("weights", weights(node, self.reference.nodes))
@@ -158,7 +158,7 @@ class WeightsLocal:
         return NodeWeights(self.reference.nodes[chosen], values[order], self.reference.scores[chosen])
 
     def _masses(self, nodes: IntArray, progress: Any) -> Iterator[tuple[int, NodeWeights, FloatArray]]:
-        """Yield, for each node, what weighs something and the running sums of the weights."""
+        """Yield, for each node, the reference nodes with weight and the running sums of their weights."""
         for row, node in enumerate(nodes.tolist()):
             weighed = self._weighed(node)
             yield row, weighed, np.cumsum(weighed.weights)

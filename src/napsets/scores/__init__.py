@@ -1,4 +1,4 @@
-"""How badly a label fits: the protocol, the scores, and the table of their names."""
+"""Conformity scores, which measure how badly a label fits: the interface, the scores, and the table of their names."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def bind_around(
     reference: Labelled,
     features: Any = None,
 ) -> tuple[Any, FloatArray, Graph]:
-    """Bind a score that is to be averaged over neighbours; return its scores of all nodes and labels, and the graph."""
+    """Bind the score to be averaged; return its scores of all nodes and labels, and the graph."""
     known = require_graph(graph)
     inner = bind(score, outputs, u, known, reference, features=features)
     nodes = np.arange(len(outputs))
@@ -119,7 +119,7 @@ def bind_around(
 
 @dataclass(frozen=True, eq=False)
 class BoundMatrix(Sealed, BoundLabels):
-    """Scores of every node at every label, as they are."""
+    """A matrix with the scores of every node at every label."""
 
     probabilities: npt.NDArray[Any]
     scores: FloatArray
@@ -317,7 +317,7 @@ def similar_nodes(
 
 
 def _similar_means(scores: FloatArray, nodes: IntArray, cosines: FloatArray) -> FloatArray:
-    """Return the means of similar nodes' scores, weighted by similarity; a node without any keeps its own."""
+    """Return the similarity-weighted means of similar nodes' scores; a node without similar nodes keeps its own."""
     means = scores.copy()
     for first in range(0, scores.shape[0], _ROWS):
         rows = slice(first, first + _ROWS)

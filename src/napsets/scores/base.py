@@ -1,4 +1,4 @@
-"""What a score is: a way to say how badly each label fits each node (small is good).
+"""The interface of scores, which measure how badly each label fits each node (small fits well).
 
 A `Score` holds settings and knows no data. `bind` gives it the model's outputs for all nodes at once, their uniform
 numbers, the graph and, for scores that learn, labels that then calibrate nothing; what comes back is a `BoundScore`,
@@ -33,7 +33,7 @@ from napsets.predictions import NodeThresholds, Prediction, PredictionSets
 
 @dataclass(frozen=True, eq=False)
 class Labelled(Sealed):
-    """Nodes whose labels may be looked at."""
+    """Nodes with known labels, from which a score may learn."""
 
     #: The nodes, and the label of each.
     nodes: IntArray
@@ -41,21 +41,21 @@ class Labelled(Sealed):
 
 
 class BoundScore(Protocol):
-    """A score with the model's outputs: what localisers, levels and predictions use."""
+    """A score together with the model's outputs, as localisers, levels and predictions use it."""
 
     @property
     def probabilities(self) -> Any:
-        """What scores of labels are made of, one row per node, which may differ from what the model said; or None."""
+        """The probabilities that are scored, one row per node, possibly corrected; None for scores of numbers."""
         ...
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes it knows."""
+        """The number of nodes."""
         ...
 
     @property
     def num_labels(self) -> int:
-        """How many labels there are; 0 where the truth is a number."""
+        """The number of labels; 0 if the truth is a number."""
         ...
 
     def at(self, nodes: IntArray, truth: npt.NDArray[Any]) -> FloatArray:
@@ -63,7 +63,7 @@ class BoundScore(Protocol):
         ...
 
     def predict(self, nodes: IntArray, thresholds: Sequence[NodeThresholds]) -> list[Prediction]:
-        """Return what each of several thresholds of the same nodes gives: sets, or intervals."""
+        """Return the prediction (sets or intervals) for each of several thresholds of the same nodes."""
         ...
 
     def size_at(self, nodes: IntArray) -> Callable[[float], float]:
@@ -72,18 +72,18 @@ class BoundScore(Protocol):
 
 
 class BoundLabels(ABC):
-    """A bound score of labels: it has probabilities and a `matrix` of scores, and makes sets."""
+    """A bound score of labels: it has probabilities and a `matrix` of scores, and predicts sets."""
 
     probabilities: npt.NDArray[Any]
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes it knows."""
+        """The number of nodes."""
         return int(self.probabilities.shape[0])
 
     @property
     def num_labels(self) -> int:
-        """How many labels there are."""
+        """The number of labels."""
         return int(self.probabilities.shape[1])
 
     @abstractmethod
@@ -95,14 +95,14 @@ class BoundLabels(ABC):
         """Scores of the nodes at every label, shape (nodes, classes), identical to those of `at`."""
 
     def predict(self, nodes: IntArray, thresholds: Sequence[NodeThresholds]) -> list[Prediction]:
-        """Return the sets that each of several thresholds gives; they share one matrix of scores."""
+        """Return the sets for each of several thresholds, from one matrix of scores."""
         matrix = self.matrix(nodes)
         may_be_empty = all(some.allow_empty for some in thresholds)
         top = None if may_be_empty else self.top_labels(matrix, nodes)
         return [PredictionSets.of_scores(nodes, matrix, some, top) for some in thresholds]
 
     def top_labels(self, matrix: FloatArray, nodes: IntArray) -> IntArray:
-        """Return the labels that stand in for empty sets.
+        """Return the labels that replace empty sets.
 
         They are those with the smallest score: the first to enter as sets grow, unless labels have thresholds of their
         own, so that sets stay nested. Of several, the most probable one.
@@ -112,19 +112,19 @@ class BoundLabels(ABC):
         return labels
 
     def size_at(self, nodes: IntArray) -> Callable[[float], float]:
-        """Return how many labels sets have on average at a threshold: this many scores are at most that."""
+        """Return the mean size of the nodes' sets as a function of one threshold for all of them."""
         entries = np.sort(self.matrix(nodes), axis=None)
         return lambda threshold: float(np.searchsorted(entries, threshold, side="right")) / max(nodes.size, 1)
 
 
 class BoundAround(BoundLabels):
-    """A bound score around another, `inner`, whose probabilities and scores it has unless it says otherwise."""
+    """A bound score around another, `inner`, to which it delegates by default."""
 
     inner: Any
 
     @property
     def probabilities(self) -> npt.NDArray[Any]:  # type: ignore[override]
-        """The probabilities that the inner score looks at, one row per node."""
+        """The probabilities of the inner score, one row per node."""
         rows: npt.NDArray[Any] = self.inner.probabilities
         return rows
 
@@ -144,12 +144,12 @@ class Score(Protocol):
     """The interface of a score. One that learns from reference labels also has ``learns = True``."""
 
     def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> BoundScore:
-        """Return the score of these nodes: a row of outputs and a uniform number each."""
+        """Bind the score to the nodes: a row of outputs and a uniform number per node."""
         ...
 
 
 class RowScore(ABC):
-    """A score that sees a node's own row of probabilities and nothing of the graph."""
+    """A score that uses only a node's own row of probabilities."""
 
     @abstractmethod
     def matrix(self, probabilities: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
@@ -162,12 +162,12 @@ class RowScore(ABC):
     def bind(
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None = None, reference: Labelled | None = None
     ) -> BoundScore:
-        """Return the score of these nodes; graph and reference labels are not looked at."""
+        """Bind the score to the nodes; graph and reference labels are ignored."""
         return BoundRows(self, outputs, u)
 
 
 class CheckedRows(RowScore):
-    """A score of rows that checks its arguments here, and writes two methods on rows that were checked."""
+    """A score of rows whose arguments are checked here; subclasses implement `_matrix` and `_at` on checked rows."""
 
     @abstractmethod
     def _matrix(self, p: npt.NDArray[Any], u: Any) -> FloatArray:
@@ -178,7 +178,7 @@ class CheckedRows(RowScore):
         """Scores of the given labels."""
 
     def _uniforms(self, u: Any, size: int) -> Any:
-        """Return the uniform number of each row, or refuse what is none; scores that use none take anything."""
+        """Check the uniform number of each row; scores without randomness accept anything."""
         return u
 
     def matrix(self, probabilities: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
@@ -214,7 +214,7 @@ def score_rows(score: Any, name: Literal["matrix", "at"], rows: npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class BoundRows(Sealed, BoundLabels):
-    """Rows of probabilities, the nodes' uniform numbers, and the score that looks at both."""
+    """A score of rows with the nodes' probabilities and uniform numbers."""
 
     score: Any  #: with the methods `matrix` and `at` of a `RowScore`
     probabilities: npt.NDArray[Any]
@@ -234,7 +234,7 @@ SCORES: Registry[Any] = Registry("SCORES")
 
 
 def make_score(score: object) -> Any:
-    """Return a score from itself or from its name, with its usual settings.
+    """Return a score; a name stands for the score with its default settings.
 
     Examples
     --------
@@ -253,7 +253,7 @@ def make_score(score: object) -> Any:
 
 
 def score_name(score: Any) -> str:
-    """Return the name by which the command knows a score; one with settings of its own has none, and is written out."""
+    """Return the registered name of a score with default settings, otherwise its repr."""
     name = SCORES.name_of(type(score))
     try:
         return name if name is not None and score == SCORES[name]() else repr(score)
@@ -270,7 +270,7 @@ def bind(
     learned: Any = None,
     features: Any = None,
 ) -> Any:
-    """Bind any score that `make_score` takes, also one that has only the methods `matrix` and `at`.
+    """Bind any score that `make_score` accepts, including one with only the methods `matrix` and `at`.
 
     An informed score, or one around it, also takes what was `learned` before instead of learning from the reference,
     and the `features` of the nodes.
@@ -285,7 +285,7 @@ def bind(
 
 @dataclass(frozen=True, eq=False)
 class _ForeignLabels(BoundAround):
-    """A foreign bound score that has `probabilities`, `at` and `matrix` and leaves the sets to us."""
+    """A user's bound score with `probabilities`, `at` and `matrix`, from which sets are made here."""
 
     inner: Any
 
@@ -294,7 +294,7 @@ class _ForeignLabels(BoundAround):
 
 
 def prediction_type(score: Any) -> type[Prediction]:
-    """Return what a score makes: `PredictionSets`, unless it or a score inside it says otherwise.
+    """Return the prediction class of a score (`PredictionSets` by default).
 
     A score that wraps another names what it makes itself, so that it cannot wrap one of another kind.
     """
@@ -309,22 +309,22 @@ def prediction_type(score: Any) -> type[Prediction]:
 
 
 def learns(score: object) -> bool:
-    """Return whether a score learns from labels, which then may calibrate nothing but through an exact level."""
+    """Whether a score learns from labels, so that it needs an exact level."""
     return bool(getattr(score, "learns", False))
 
 
 def uses_features(score: object) -> bool:
-    """Return whether a score, or the score inside it, compares nodes by their features."""
+    """Whether a score, or the score inside it, compares nodes by their features."""
     return bool(getattr(score, "uses_features", False))
 
 
 def known_labels(labels: ArrayLike, p: npt.NDArray[Any]) -> IntArray:
-    """Return labels that can be scored: one per row, none of them unknown."""
+    """Check labels to be scored: one per row, all known."""
     return check_known(labels, size=p.shape[0], num_classes=p.shape[1])
 
 
 def require_graph(graph: Graph | None) -> Graph:
-    """Return the graph of a score that looks at neighbours, or say that it is missing."""
+    """Return the graph, or raise that the score needs one."""
     if graph is None:
         raise InvalidInputError("`graph` must be given to a score that looks at neighbours; got None")
     return graph

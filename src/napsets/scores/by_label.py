@@ -1,4 +1,4 @@
-"""Scores judged partly by nodes of the candidate label: coverage evened out between classes.
+"""Scores that are ranked partly among nodes with the candidate label, for more even coverage between classes.
 
 A label that is hard to predict has larger scores than others at the truth, and a common threshold leaves it out more
 often. Here the score of label y becomes its rank among reference scores: partly among those of nodes with label y,
@@ -87,7 +87,7 @@ class BoundByLabel(Sealed, BoundAround):
         return self.ranked_scores(labels, self.inner.at(nodes, labels))
 
     def around(self, inner: Any) -> BoundByLabel:
-        """Return the same ranks for another bound score; the reference scores are not sorted again."""
+        """Return the same ranks around another bound score, without sorting the reference scores again."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, inner=inner)  # with what was computed once
         return other
@@ -131,5 +131,5 @@ class BoundByLabel(Sealed, BoundAround):
 
 
 def _share_below(known: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the share of known scores, which ascend, strictly below each value, out of one more than there are."""
+    """For each value, the number of known (ascending) scores strictly below it, divided by their number plus 1."""
     return np.searchsorted(known, values, side="left") / (known.size + 1.0)

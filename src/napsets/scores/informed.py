@@ -145,12 +145,12 @@ class BoundInformed(Sealed, BoundAround):
 
     @property
     def exponents(self) -> Exponents:
-        """How much each source counts."""
+        """The fitted exponent of each kind of evidence."""
         return self.learned.exponents
 
 
 def evidence_of(bound: Any) -> BoundInformed | None:
-    """Return the informed score in a chain of bound scores, wherever it stands; None where there is none."""
+    """Find the informed score in a chain of bound scores; None if there is none."""
     while bound is not None and not isinstance(bound, BoundInformed):
         bound = getattr(bound, "inner", None)
     return bound

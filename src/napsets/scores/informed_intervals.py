@@ -75,7 +75,7 @@ class InformedIntervals:
         return BoundInformedIntervals(self.base, shifted, own, sealed(coefficients), reference)
 
     def _fit(self, features: FloatArray, own: FloatArray, reference: Labelled) -> FloatArray:
-        """Return what each output is made of: by quantile regression on the reference, or of itself."""
+        """Fit each output by quantile regression on the reference; keep the model's own output if that fails."""
         coefficients = np.eye(own.shape[1], features.shape[1], k=1)
         if reference.nodes.size >= _FEWEST_EACH * features.shape[1]:
             kept = evenly(reference.nodes.size, _MOST_FITTED)
@@ -112,17 +112,17 @@ class BoundInformedIntervals(BoundIntervals):
 
 
 def _features(own: FloatArray, sums: list[FloatArray]) -> FloatArray:
-    """Return what outputs are made of: 1, the model's outputs, and the mean residuals around each node."""
+    """Return the regressors: 1, the model's outputs, and the mean residuals around each node."""
     return np.column_stack([np.ones(own.shape[0]), own, *residual_means(sums)])
 
 
 def residual_means(sums: list[FloatArray]) -> list[FloatArray]:
-    """Return the mean residuals of labelled nodes at each hop, from what `residual_sums` gives."""
+    """Return the mean residuals of labelled nodes at each hop, from the output of `residual_sums`."""
     return [hop[:, 0] / (hop[:, 1] + RESIDUAL_PRIOR) for hop in sums]
 
 
 def residual_sums(graph: Graph, centre: FloatArray, reference: Labelled, hops: int) -> list[FloatArray]:
-    """Return, for each hop, the sum of residuals around each node and how many there are; its own is left out.
+    """For each hop, the sum and the number of residuals around each node, without the node itself.
 
     Two hops are counted by walks.
     """
@@ -141,7 +141,7 @@ def residual_sums(graph: Graph, centre: FloatArray, reference: Labelled, hops: i
 
 
 def sums_over_way_back(graph: Graph, values: FloatArray) -> FloatArray:
-    """Return, for each node, the sum of the values of its neighbours that have it as a neighbour too."""
+    """For each node, sum the values of its neighbours to which it is a neighbour, too."""
     if not graph.directed:
         return graph._neighbour_sums(values[:, None])[:, 0]
     one_way = graph.to_scipy()
@@ -150,7 +150,7 @@ def sums_over_way_back(graph: Graph, values: FloatArray) -> FloatArray:
 
 
 def quantile_regression(features: FloatArray, targets: FloatArray, level: float) -> FloatArray | None:
-    """Return the β that minimise Σ ρ(targets − features·β) of the pinball loss at `level`; None if none is found.
+    """Minimise Σ ρ(targets − features·β) over β, with the pinball loss ρ at `level`; None if the solver fails.
 
     The dual linear programme: maximise Σ d·y under Xᵀd = (1 − level)·Xᵀ1 and 0 ≤ d ≤ 1; β are the prices of its
     constraints.

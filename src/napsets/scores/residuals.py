@@ -1,4 +1,4 @@
-"""Scores of numbers: how far a target is from the model's output, and the interval that a threshold gives.
+"""Scores of numbers, by a target's distance from the model's output, and the intervals of their thresholds.
 
 For node regression. Localisers, levels and groups use only scores, so that all of them work as for labels.
 """
@@ -48,7 +48,7 @@ class IntervalScore(ABC):
         return self._at(rows, _beside("targets", targets, rows))
 
     def interval(self, outputs: ArrayLike, thresholds: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of the range of targets whose scores are at most the thresholds.
+        """Return the ends of the interval of targets with scores of at most the thresholds.
 
         An interval that would be empty is the one point whose score is smallest.
         """
@@ -78,17 +78,17 @@ class IntervalScore(ABC):
         graph: Graph | None = None,
         reference: Labelled | None = None,
     ) -> BoundIntervals:
-        """Return the score of these nodes; graph and reference labels are not used."""
+        """Bind the score to the nodes; graph and reference labels are ignored."""
         return BoundIntervals(self, self.check(outputs))
 
     def informed(self, alpha: float) -> Any:
-        """Return the score whose intervals the targets of labelled neighbours shift, for an error rate."""
+        """Return the score whose intervals are shifted by the targets of labelled neighbours, for an error rate."""
         from napsets.scores.informed_intervals import InformedIntervals
 
         return InformedIntervals(self, low=min(alpha / 2.0, 0.499))
 
     def check(self, outputs: ArrayLike) -> FloatArray:
-        """Return the outputs as numbers, with one column for each of `columns`, or refuse them."""
+        """Check the outputs: numbers, with one column for each of `columns`."""
         array = as_array("outputs", outputs)
         if array.ndim == 1:
             array = array[:, None]
@@ -141,7 +141,7 @@ class Residual(IntervalScore):
     quantiles: ClassVar[dict[int, float]] = {0: 0.5}
 
     def spread(self, outputs: FloatArray) -> FloatArray:
-        """Return what residuals are divided by."""
+        """Return the scale by which residuals are divided."""
         return np.ones(outputs.shape[0])
 
     def _at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
@@ -182,7 +182,7 @@ class NormalisedResidual(Residual):
         return outputs[:, 1]
 
     def check(self, outputs: ArrayLike) -> FloatArray:
-        """Return the outputs, whose spreads must be above 0."""
+        """Check the outputs, whose spreads must be above 0."""
         array = super().check(outputs)
         if array.size and not (array[:, 1] > 0).all():
             row = int((array[:, 1] <= 0).argmax())
@@ -196,7 +196,7 @@ def _beside(name: str, value: object, outputs: FloatArray) -> FloatArray:
 
 
 def _outward(low: FloatArray, reach: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return low − reach and high + reach, a few last digits further out.
+    """Return low − reach and high + reach, rounded outward by a few units in the last place.
 
     A target whose score is the threshold belongs to the interval. The ends are rounded in another way than its
     score was, and whether it lies between them must not depend on rounding.
@@ -228,7 +228,7 @@ class BoundIntervals(Sealed):
         return scores
 
     def predict(self, nodes: IntArray, thresholds: Sequence[NodeThresholds]) -> list[Prediction]:
-        """Return the intervals that each of several thresholds gives."""
+        """Return the intervals for each of several thresholds."""
         return [self._intervals(nodes, node_thresholds) for node_thresholds in thresholds]
 
     def _intervals(self, nodes: IntArray, thresholds: NodeThresholds) -> PredictionIntervals:
@@ -246,7 +246,7 @@ class BoundIntervals(Sealed):
         )
 
     def size_at(self, nodes: IntArray) -> Callable[[float], float]:
-        """Return how wide intervals are on average at a threshold."""
+        """Return the mean width of the nodes' intervals as a function of the threshold."""
 
         def mean_width(threshold: float) -> float:
             lower, upper = self.interval(nodes, np.full(nodes.size, threshold))

@@ -47,7 +47,7 @@ class RankScore(CheckedRows):
 
     @property
     def fixed_u(self) -> float:
-        """The u that the deterministic form uses for every node: the one with the largest score."""
+        """The u of the deterministic form, the same for every node: the one with the largest score."""
         return 0.0
 
     def _matrix(self, p: npt.NDArray[Any], u: FloatArray) -> FloatArray:
@@ -247,7 +247,7 @@ class Sharpened(CheckedRows):
         return self.base._uniforms(u, size) if isinstance(self.base, CheckedRows) else u
 
     def sharpen(self, probabilities: ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the rows to which the other score is applied."""
+        """Return the sharpened rows, to which the other score is applied."""
         return self._sharpened(check_probabilities(probabilities))
 
     def _sharpened(self, probabilities: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
