@@ -151,3 +151,127 @@ def test_lengths_that_are_not_there_are_missed() -> None:
         ns.make_method("naps-lengths").calibrate(GRAPH, P, Y, KNOWN)
     with pytest.warns(ns.NapsetsWarning, match="every edge counts as 1"):
         ns.Method(localiser=ns.PathLengths(2.0)).calibrate(GRAPH, P, Y, KNOWN)
+
+
+def test_a_graph_of_igraph_is_a_graph() -> None:
+    igraph = pytest.importorskip("igraph")
+    theirs = igraph.Graph(n=SIZE, edges=np.stack(GRAPH.to_scipy().nonzero(), axis=1).tolist())
+    assert ns.Graph.from_igraph(theirs) == GRAPH
+    expected = ns.NAPS(pool=10).calibrate(GRAPH, P, Y, KNOWN).predict(REST)
+    assert ns.NAPS(pool=10).calibrate(theirs, P, Y, KNOWN).predict(REST).same_as(expected)
+    far = igraph.Graph(n=3, edges=[(0, 1), (2, 1)], edge_attrs={"km": [2.0, 4.0]}, directed=True)
+    one_way = ns.Graph.from_igraph(far, weight="km")
+    assert one_way.directed
+    assert one_way == ns.Graph.from_edge_index([[0, 2], [1, 1]], 3, directed=True, lengths=[2.0, 4.0])
+    with pytest.raises(ns.InvalidInputError, match="`weight` must name an attribute of every edge; none has 'miles'"):
+        ns.Graph.from_igraph(far, weight="miles")
+
+
+#: Papers cite each other, and authors write them: 0 and 2 have an author in common, 1 and 2 another one.
+CITES = np.array([[0, 1, 1], [1, 0, 2]])
+WRITES = np.array([[0, 0, 1, 1], [0, 2, 1, 2]])
+WRITTEN = [("paper", "by", "author"), ("author", "writes", "paper")]
+JOINED = ns.Graph.from_edge_index([[0, 1, 0, 1], [1, 2, 2, 2]], 4)
+
+
+def hetero(**stores: Any) -> Any:
+    torch, data = pytest.importorskip("torch"), pytest.importorskip("torch_geometric.data").HeteroData()
+    data["paper"].x, data["author"].x = torch.zeros(4, 1), torch.zeros(2, 1)
+    data["paper", "cites", "paper"].edge_index = torch.tensor(CITES)
+    data["author", "writes", "paper"].edge_index = torch.tensor(WRITES)
+    data["paper", "by", "author"].edge_index = torch.tensor(WRITES[::-1].copy())
+    return data
+
+
+class DGLGraph:
+    """A stand-in for DGL's graph of the same name, of which there is no wheel that runs with the torch of the tests.
+
+    It has the attributes that are read, with DGL's names, arguments and values.
+    """
+
+    def __init__(self, edges: dict[tuple[str, str, str], Any], sizes: dict[str, int]) -> None:
+        self._edges, self._sizes = edges, sizes
+        self.ntypes, self.canonical_etypes = sorted(sizes), sorted(edges)
+
+    def num_nodes(self, ntype: str | None = None) -> int:
+        return sum(self._sizes.values()) if ntype is None else self._sizes[ntype]
+
+    def edges(self, form: str = "uv", order: str = "eid", etype: Any = None) -> Any:
+        torch = pytest.importorskip("torch")
+        (only,) = self._edges if etype is None else [etype]
+        return tuple(torch.tensor(ends) for ends in self._edges[only])
+
+    def nodes(self, ntype: str | None = None) -> Any:
+        return pytest.importorskip("torch").arange(self.num_nodes(ntype))
+
+
+TYPED = DGLGraph(
+    {
+        ("paper", "cites", "paper"): CITES,
+        ("author", "writes", "paper"): WRITES,
+        ("paper", "by", "author"): WRITES[::-1],
+    },
+    {"paper": 4, "author": 2},
+)
+
+
+def test_one_type_of_nodes_of_several_is_a_graph_with_the_edges_between_them() -> None:
+    cited = ns.Graph.from_edge_index(CITES, 4)
+    assert ns.Graph.from_pyg(hetero(), node_type="paper", directed=False) == cited
+    assert ns.Graph.from_dgl(TYPED, node_type="paper", directed=False) == cited
+    with pytest.warns(ns.NapsetsWarning, match="`data` is not symmetric"):
+        ns.Graph.from_pyg(hetero(), node_type="paper")
+
+
+def test_metapaths_join_nodes_of_one_type() -> None:
+    both = ns.Graph.from_pyg(hetero(), node_type="paper", metapaths=[WRITTEN], directed=False)
+    assert both == ns.Graph.from_dgl(TYPED, node_type="paper", metapaths=[WRITTEN], directed=False) == JOINED
+    transforms = pytest.importorskip("torch_geometric.transforms")
+    added = transforms.AddMetaPaths([WRITTEN], drop_orig_edge_types=True)(hetero())
+    assert ns.Graph.from_pyg(added, node_type="paper") == ns.Graph.from_edge_index([[0, 1], [2, 2]], 4)
+    authors = ns.Graph.from_pyg(hetero(), node_type="author", metapaths=[WRITTEN[::-1]])
+    assert authors == ns.Graph.from_edge_index([[0], [1]], 2)
+
+
+def test_a_graph_of_dgl_is_a_graph() -> None:
+    theirs = DGLGraph({("_N", "_E", "_N"): np.stack(GRAPH.to_scipy().nonzero())}, {"_N": SIZE})
+    expected = ns.NAPS(pool=10).calibrate(GRAPH, P, Y, KNOWN).predict(REST)
+    assert ns.NAPS(pool=10).calibrate(theirs, P, Y, KNOWN).predict(REST).same_as(expected)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ns.Graph.from_pyg(hetero()), r"has nodes of 2 types, paper, author.*from_pyg\(.*node_type='paper'\)"),
+        (lambda: ns.NAPS().calibrate(TYPED, P, Y, KNOWN), r"from_dgl\(\.\.\., node_type='author'\)"),
+        (lambda: ns.Graph.from_pyg(hetero(), node_type="papers"), "`node_type` must be one of paper, author; got"),
+        (lambda: ns.Graph.from_pyg(hetero(), node_type="author"), "no edges between nodes of type 'author'; pass meta"),
+        (
+            lambda: ns.Graph.from_pyg(hetero(), node_type="paper", metapaths=[[("paper", "rev", "author")]]),
+            r"`metapaths` must hold edge types: .*; got \('paper', 'rev', 'author'\)",
+        ),
+        (
+            lambda: ns.Graph.from_pyg(hetero(), node_type="paper", metapaths=[WRITTEN[::-1]]),
+            "`metapaths` must start and end at 'paper', each step where the one before it ends",
+        ),
+        (lambda: ns.Graph.from_pyg(hetero(), weights_are="lengths"), "`weights_are` must be left out for a HeteroData"),
+    ],
+)  # fmt: skip
+def test_what_several_types_of_nodes_need_is_said(make: Any, message: str) -> None:
+    with pytest.raises(ns.InvalidInputError, match=message):
+        make()
+
+
+def test_batches_are_no_graph() -> None:
+    loaders = pytest.importorskip("torch_geometric.loader")
+    batches = [pyg(), pyg()]
+    loader = loaders.NeighborLoader(pyg(), num_neighbors=[2], batch_size=10)
+    for graph, message in [
+        (batches, r"must be one graph; got a list of 2\. Join those .*Batch\.from_data_list"),
+        (loader, "must hold all edges at once; a NeighborLoader gives them in batches.*Pass the graph"),
+        (loaders.DataLoader(batches, batch_size=2), "must hold all edges at once; a DataLoader"),
+    ]:
+        with pytest.raises(ns.InvalidInputError, match=f"`graph` {message}"):
+            ns.NAPS(pool=10).calibrate(graph, P, Y, KNOWN)
+        with pytest.raises(ns.InvalidInputError, match=f"`data` {message}"):
+            ns.Graph.from_pyg(graph)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +27,11 @@ from napsets.checks.frames import find_rows
 from napsets.checks.values import check_count, check_progress, check_threads, plain, shown
 from napsets.errors import InvalidInputError, imported, warn
 from napsets.features import check_features, nearest_nodes
+from napsets.other_graphs import Metapaths, TypedGraph, check_whole, is_dgl, is_hetero, is_igraph
 
 if TYPE_CHECKING:
     import networkx
     import scipy.sparse
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 _MOST_NODES = 1 << 40  # the rows of more could not be addressed
 _MANY_NODES = 1 << 28  # rows of 2 GiB
@@ -142,8 +140,49 @@ class EdgeList:
         return cls("graph", pairs[:, 0], pairs[:, 1], len(position), lengths, bool(graph.is_directed()))
 
     @classmethod
-    def from_pyg(cls, data: Any, weights_are: WeightsMean | None = None) -> EdgeList:
-        """Return the edges of a PyTorch Geometric ``Data``; see `Graph.from_pyg`."""
+    def from_igraph(cls, graph: Any, weight: str | None = None, weights_are: WeightsAre = "lengths") -> EdgeList:
+        """Return the edges of an igraph graph; see `Graph.from_igraph`."""
+        if not is_igraph(graph):
+            raise InvalidInputError(f"`graph` must be an igraph graph; got {type(graph).__name__}")
+        pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+        lengths = None
+        if weight is not None:
+            if weight not in graph.es.attributes():
+                raise InvalidInputError(f"`weight` must name an attribute of every edge; none has {shown(weight)}")
+            meaning = check_weights_are(weights_are) or "lengths"
+            lengths = check_lengths("weight", np.array(graph.es[weight]), pairs.shape[0], weights_are=meaning)
+        return cls("graph", pairs[:, 0], pairs[:, 1], graph.vcount(), lengths, bool(graph.is_directed()))
+
+    @classmethod
+    def from_dgl(cls, graph: Any, node_type: str | None = None, metapaths: Metapaths = ()) -> EdgeList:
+        """Return the edges of a DGL graph; see `Graph.from_dgl`."""
+        if not is_dgl(graph):
+            raise InvalidInputError(f"`graph` must be a DGL graph; got {type(graph).__name__}")
+        types = TypedGraph(
+            "graph", "from_dgl", graph.ntypes, graph.canonical_etypes, graph.num_nodes, lambda e: graph.edges(etype=e)
+        )
+        return cls(types.name, *types.between(node_type, metapaths), both_ways=True)
+
+    @classmethod
+    def from_pyg(
+        cls,
+        data: Any,
+        weights_are: WeightsMean | None = None,
+        node_type: str | None = None,
+        metapaths: Metapaths = (),
+    ) -> EdgeList:
+        """Return the edges of a PyTorch Geometric ``Data`` or ``HeteroData``; see `Graph.from_pyg`."""
+        check_whole("data", data)
+        if is_hetero(data):
+            if weights_are is not None:
+                raise InvalidInputError("`weights_are` must be left out for a HeteroData, whose edges have no lengths")
+            types = TypedGraph(
+                "data", "from_pyg", data.node_types, data.edge_types,
+                lambda kind: data[kind].num_nodes, lambda etype: data[etype].edge_index,
+            )  # fmt: skip
+            return cls(types.name, *types.between(node_type, metapaths), both_ways=True)
+        if node_type is not None or metapaths:
+            raise InvalidInputError("`node_type` and `metapaths` must be left out where all nodes have the same type")
         edge_index = getattr(data, "edge_index", None)
         if edge_index is None:
             return cls._from_transposed(data, weights_are)
@@ -209,8 +248,15 @@ class EdgeList:
     @classmethod
     def from_any(cls, graph: Any, num_nodes: int | None = None, ids: Any = None) -> EdgeList | None:
         """Return the edges of any supported graph object, None if it is not supported; see `as_graph`."""
+        check_whole("graph", graph)
         if str(getattr(graph, "layout", "")).startswith("torch.sparse"):
             return cls._from_tensor("graph", graph, None)
+        if is_dgl(graph):
+            return cls.from_dgl(graph)
+        if is_igraph(graph):
+            return cls.from_igraph(graph)
+        if is_hetero(graph):
+            return cls.from_pyg(graph)
         if getattr(graph, "edge_index", None) is not None or getattr(graph, "adj_t", None) is not None:
             return cls.from_pyg(graph)
         if hasattr(graph, "tocoo"):
@@ -304,22 +350,3 @@ def compress(
     from napsets.kernels import csr
 
     return csr.compress(source, target, num_nodes, directed, lengths, id_dtype(num_nodes))
-
-
-# -- what came instead of a graph ------------------------------------------------------------------------------------
-
-
-def way_to_graph(graph: object) -> str:
-    """Return how to make a `Graph` from another object, for messages."""
-    if hasattr(graph, "tocoo"):
-        return "napsets.Graph.from_scipy(...)"
-    if hasattr(graph, "edge_index"):
-        return "napsets.Graph.from_pyg(...)"
-    if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
-        return "napsets.Graph.from_networkx(...)"
-    if hasattr(graph, "get_edgelist") and hasattr(graph, "vcount"):  # igraph's, ordered in its own way
-        pairs = "np.array(g.get_edgelist()).reshape(-1, 2).T"
-        return f"napsets.Graph.from_edge_index({pairs}, g.vcount(), directed=g.is_directed()), row i for vertex i"
-    if hasattr(graph, "__dataframe__") or hasattr(graph, "__arrow_c_stream__") or isinstance(graph, Mapping):
-        return "napsets.Graph.from_table(...)"
-    return "napsets.Graph.from_edge_index(edge_index, num_nodes)"

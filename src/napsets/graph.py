@@ -23,8 +23,9 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.compressed import WeightsAre, WeightsMean, check_compressed, id_dtype
 from napsets.checks.values import check_count, check_flag, choose
-from napsets.edges import EdgeList, compress, way_to_graph
+from napsets.edges import EdgeList, compress
 from napsets.errors import InvalidInputError
+from napsets.other_graphs import Metapaths, constructor_hint
 
 if TYPE_CHECKING:
     import networkx
@@ -40,10 +41,10 @@ _MOST_CLASSES = 2**31 - 1
 class Graph:
     """An immutable graph on the nodes 0..n−1.
 
-    Create one with `from_edge_index`, `from_scipy`, `from_networkx`, `from_pyg`, `from_table` or `from_features`.
-    Duplicate edges are merged and self-loops dropped. Edges are undirected unless ``directed=True``; then a node's
-    neighbours are the targets of the edges that leave it. Edges may have lengths; of several between two nodes the
-    shortest is kept, in an undirected graph for both directions.
+    Create one with `from_edge_index`, `from_scipy`, `from_networkx`, `from_igraph`, `from_pyg`, `from_dgl`,
+    `from_table` or `from_features`. Duplicate edges are merged and self-loops dropped. Edges are undirected unless
+    ``directed=True``; then a node's neighbours are the targets of the edges that leave it. Edges may have lengths; of
+    several between two nodes the shortest is kept, in an undirected graph for both directions.
 
     ``Graph(indptr, indices)`` takes compressed sparse rows: ascending, without duplicates, and with every
     edge in both rows unless ``directed=True``. Arrays that their owner could still write to are copied.
@@ -219,14 +220,69 @@ class Graph:
         return cls._from_edges(EdgeList.from_networkx(graph, weight, weights_are))
 
     @classmethod
-    def from_pyg(cls, data: Any, *, directed: bool | None = None, weights_are: WeightsMean | None = None) -> Graph:
-        """Make a graph from a PyTorch Geometric ``Data``, or from anything like it.
+    def from_igraph(cls, graph: Any, *, weight: str | None = None, weights_are: WeightsAre = "lengths") -> Graph:
+        """Make a graph from an igraph graph; node i is vertex i, directed if that is.
 
-        It has ``edge_index`` and ``num_nodes``, or ``adj_t``: a sparse tensor of torch or of torch_sparse whose rows
-        are the targets of edges. With `weights_are`, ``edge_weight`` (or ``edge_attr``, if it has one number per edge)
-        counts, or the entries of ``adj_t``. Both options, and their warnings, are those of `from_scipy`.
+        Parameters
+        ----------
+        graph : igraph.Graph
+            The graph.
+        weight, weights_are
+            As in `from_networkx`.
         """
-        return cls._from_edges(EdgeList.from_pyg(data, weights_are), directed)
+        return cls._from_edges(EdgeList.from_igraph(graph, weight, weights_are))
+
+    @classmethod
+    def from_dgl(
+        cls,
+        graph: Any,
+        *,
+        node_type: str | None = None,
+        metapaths: Metapaths = (),
+        directed: bool | None = None,
+    ) -> Graph:
+        """Make a graph from a DGL graph, of one type of node or of several.
+
+        Parameters
+        ----------
+        graph : dgl.DGLGraph
+            The graph.
+        node_type, metapaths
+            As in `from_pyg`.
+        directed : bool, optional
+            As in `from_scipy`.
+        """
+        return cls._from_edges(EdgeList.from_dgl(graph, node_type, metapaths), directed)
+
+    @classmethod
+    def from_pyg(
+        cls,
+        data: Any,
+        *,
+        node_type: str | None = None,
+        metapaths: Metapaths = (),
+        directed: bool | None = None,
+        weights_are: WeightsMean | None = None,
+    ) -> Graph:
+        """Make a graph from a ``Data`` or ``HeteroData`` of PyTorch Geometric, or from anything like them.
+
+        A ``Data`` has ``edge_index`` and ``num_nodes``, or ``adj_t``: a sparse tensor of torch or of torch_sparse whose
+        rows are the targets of edges.
+
+        Parameters
+        ----------
+        data : Data or HeteroData
+            The graph.
+        node_type : str, optional
+            The nodes of a ``HeteroData`` that are to be predicted. The graph has the edges between them.
+        metapaths : sequence of sequences of edge types, optional
+            Paths that join two of these nodes by an edge, as in ``torch_geometric.transforms.AddMetaPaths``:
+            ``[[("paper", "to", "author"), ("author", "to", "paper")]]`` joins papers with a common author.
+        directed, weights_are
+            As in `from_scipy`. With `weights_are`, ``edge_weight`` counts, or ``edge_attr`` if it has one number per
+            edge, or the entries of ``adj_t``.
+        """
+        return cls._from_edges(EdgeList.from_pyg(data, weights_are, node_type, metapaths), directed)
 
     @classmethod
     def from_table(
@@ -373,8 +429,9 @@ def as_graph(graph: Any, num_nodes: int | None = None, ids: Any = None) -> Graph
     Parameters
     ----------
     graph : Graph or another library's
-        A PyTorch Geometric ``Data`` (with ``edge_index`` or ``adj_t``), a NetworkX graph, a SciPy sparse matrix or a
-        sparse tensor, a table with the columns ``source`` and ``target``, or an ``edge_index`` of shape (2, edges).
+        A PyTorch Geometric ``Data`` (with ``edge_index`` or ``adj_t``), a DGL, igraph or NetworkX graph, a SciPy sparse
+        matrix or a sparse tensor, a table with the columns ``source`` and ``target``, or an ``edge_index`` of shape
+        (2, edges).
     num_nodes : int, optional
         How many nodes there are, for an ``edge_index`` or a table.
     ids : array, optional
@@ -392,10 +449,10 @@ def as_graph(graph: Any, num_nodes: int | None = None, ids: Any = None) -> Graph
 
 
 def check_graph(graph: object) -> Graph:
-    """Return a graph, or say how to make one from what came."""
+    """Return `graph`, or raise with the constructor to use."""
     if isinstance(graph, Graph):
         return graph
-    kind, way = type(graph), way_to_graph(graph)
+    kind, way = type(graph), constructor_hint(graph)
     raise InvalidInputError(
         f"`graph` must be a napsets.Graph; got {kind.__name__} of {kind.__module__}. Make one with {way}."
     )

@@ -172,11 +172,18 @@ ROWS = {
         "`graph` must be a napsets.Graph; got SimpleNamespace of types. Make one with napsets.Graph.from_pyg(",
     ),
     "a graph of igraph": (
-        lambda: ns.NAPS().calibrate(
-            SimpleNamespace(get_edgelist=list, vcount=lambda: 5, is_directed=bool), np.eye(5), range(5), [0, 1]
-        ),
-        "`graph` must be a napsets.Graph; got SimpleNamespace of types. Make one with napsets.Graph.from_edge_index("
-        "np.array(g.get_edgelist()).reshape(-1, 2).T, g.vcount(), directed=g.is_directed()), row i for vertex i.",
+        lambda: ns.neighbourhood_partition(SimpleNamespace(get_edgelist=list, vcount=lambda: 5), [0]),
+        "`graph` must be a napsets.Graph; got SimpleNamespace of types. Make one with napsets.Graph.from_igraph(...).",
+    ),
+    "a graph of DGL": (
+        lambda: ns.neighbourhood_partition(SimpleNamespace(ntypes=["_N"], canonical_etypes=[]), [0]),
+        "`graph` must be a napsets.Graph; got SimpleNamespace of types. Make one with napsets.Graph.from_dgl(...).",
+    ),
+    "no graph of igraph": (lambda: ns.Graph.from_igraph([(0, 1)]), "`graph` must be an igraph graph; got list"),
+    "no graph of DGL": (lambda: ns.Graph.from_dgl([(0, 1)]), "`graph` must be a DGL graph; got list"),
+    "a type of nodes where there is one": (
+        lambda: ns.Graph.from_pyg(SimpleNamespace(edge_index=EDGES), node_type="paper"),
+        "`node_type` and `metapaths` must be left out where all nodes have the same type",
     ),
     "a table for a graph": (
         lambda: ns.neighbourhood_partition({"source": [0], "target": [1]}, [0]),

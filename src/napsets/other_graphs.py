@@ -1,0 +1,131 @@
+"""Graphs of other libraries, recognised by their attributes without importing these libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import matmul
+from typing import Any
+
+import numpy as np
+
+from napsets.checks.arguments import IntArray, check_integers
+from napsets.checks.values import choose, shown
+from napsets.errors import InvalidInputError
+
+#: An edge type of a graph with several types of nodes: those of its sources, its name, and those of its targets.
+EdgeType = tuple[str, str, str]
+
+#: Metapaths, each a sequence of edge types that starts and ends at the same type of node.
+Metapaths = Sequence[Sequence[EdgeType]]
+
+
+def is_hetero(graph: object) -> bool:
+    """Whether this is a ``HeteroData`` of PyTorch Geometric."""
+    return hasattr(graph, "node_types") and hasattr(graph, "edge_types")
+
+
+def is_dgl(graph: object) -> bool:
+    """Whether this is a DGL graph."""
+    return hasattr(graph, "ntypes") and hasattr(graph, "canonical_etypes")
+
+
+def is_igraph(graph: object) -> bool:
+    """Whether this is an igraph graph."""
+    return hasattr(graph, "get_edgelist") and hasattr(graph, "vcount")
+
+
+def check_whole(name: str, graph: object) -> None:
+    """Reject lists of graphs and loaders of batches: neighbourhoods need all edges at once."""
+    kind = type(graph).__name__
+    if isinstance(graph, list | tuple) and any(hasattr(part, "edge_index") for part in graph):
+        raise InvalidInputError(
+            f"`{name}` must be one graph; got a {kind} of {len(graph)}. Join those of PyTorch Geometric with "
+            f"torch_geometric.data.Batch.from_data_list(...), and the rows of all nodes in the same order."
+        )
+    if hasattr(graph, "batch_size") and hasattr(graph, "__iter__"):
+        raise InvalidInputError(
+            f"`{name}` must hold all edges at once; a {kind} gives them in batches, and may need packages that are not "
+            f"installed. Pass the graph that it was made from, and the model's outputs for all nodes."
+        )
+
+
+@dataclass(frozen=True)
+class TypedGraph:
+    """A graph with several types of nodes and edges."""
+
+    name: str  #: the argument, for messages
+    constructor: str  #: of `Graph`, for messages
+    node_types: Sequence[str]
+    edge_types: Sequence[EdgeType]
+    count: Callable[[str], int | None]  #: the number of nodes of a type
+    ends: Callable[[Any], Any]  #: sources and targets of the edges of a type
+
+    def between(self, node_type: str | None, metapaths: Metapaths) -> tuple[IntArray, IntArray, int | None]:
+        """Return the edges between nodes of one type and those along metapaths, and the number of these nodes."""
+        kinds = list(self.node_types)
+        if node_type is None:
+            if len(kinds) != 1:
+                raise InvalidInputError(
+                    f"`{self.name}` has nodes of {len(kinds)} types, {', '.join(kinds)}: choose the one to be "
+                    f"predicted with napsets.Graph.{self.constructor}(..., node_type={kinds[0]!r})"
+                )
+            node_type = kinds[0]
+        node_type = choose("node_type", node_type, {kind: kind for kind in kinds})
+        parts = [self._pairs(kind) for kind in self.edge_types if kind[0] == kind[2] == node_type]
+        parts += [self._along(node_type, path) for path in metapaths]
+        if not parts:
+            raise InvalidInputError(
+                f"`{self.name}` has no edges between nodes of type {node_type!r}; pass metapaths=[[…]], each a list of "
+                f"edge types that starts and ends there. There are {self._listed}."
+            )
+        source, target = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+        return source, target, self.count(node_type)
+
+    def _pairs(self, kind: EdgeType) -> tuple[IntArray, IntArray]:
+        source, target = (check_integers(f"{self.name}[{kind!r}]", ends) for ends in self.ends(kind))
+        return source, target
+
+    def _along(self, node_type: str, path: Sequence[EdgeType]) -> tuple[IntArray, IntArray]:
+        """Return the pairs of nodes that a path of edge types joins: a product of sparse matrices."""
+        import scipy.sparse
+
+        steps: list[EdgeType] = [(start, name, end) for start, name, end in path]
+        unknown = [step for step in steps if step not in set(self.edge_types)]
+        if unknown:
+            raise InvalidInputError(f"`metapaths` must hold edge types: {self._listed}; got {shown(unknown[0])}")
+        ends = [node_type, *(step[2] for step in steps)]
+        if not steps or ends[-1] != node_type or any(step[0] != end for step, end in zip(steps, ends, strict=False)):
+            raise InvalidInputError(
+                f"`metapaths` must start and end at {node_type!r}, each step where the one before it ends; got "
+                f"{shown(steps)}"
+            )
+        matrices = []
+        for step in steps:
+            source, target = self._pairs(step)
+            shape: Any = (self.count(step[0]), self.count(step[2]))
+            matrices.append(scipy.sparse.csr_array((np.ones(source.size, dtype=bool), (source, target)), shape=shape))
+        first, last = reduce(matmul, matrices).nonzero()
+        return first.astype(np.int64), last.astype(np.int64)
+
+    @property
+    def _listed(self) -> str:
+        return ", ".join(map(repr, self.edge_types))
+
+
+def constructor_hint(graph: object) -> str:
+    """Return the call that makes a `Graph` from another object, for messages."""
+    if hasattr(graph, "tocoo"):
+        return "napsets.Graph.from_scipy(...)"
+    if hasattr(graph, "edge_index") or is_hetero(graph):
+        return "napsets.Graph.from_pyg(...)"
+    if is_dgl(graph):
+        return "napsets.Graph.from_dgl(...)"
+    if is_igraph(graph):
+        return "napsets.Graph.from_igraph(...)"
+    if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
+        return "napsets.Graph.from_networkx(...)"
+    if hasattr(graph, "__dataframe__") or hasattr(graph, "__arrow_c_stream__") or isinstance(graph, Mapping):
+        return "napsets.Graph.from_table(...)"
+    return "napsets.Graph.from_edge_index(edge_index, num_nodes)"
