@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 import napsets as ns
-from napsets.datasets import NodeDataset
+from napsets.datasets import NodeDataset, NodePredictions
 from napsets.kernels import threads
 from napsets.localisers import Cut, Everyone, Hops, Reference
 from napsets.localisers.hops import share_search
@@ -214,7 +214,7 @@ def _median(values: Floats) -> float:
     return float(np.median(known)) if known.size else float("nan")
 
 
-def _train(cell: Row, data: NodeDataset) -> ns.NodePredictions:
+def _train(cell: Row, data: NodeDataset) -> NodePredictions:
     """Train a model, and return its predictions on the test nodes."""
     if cell["model"] == "label-counts":
         from studies.training.labels import train_label_counts
@@ -233,7 +233,7 @@ def scored_graph(cell: Row, folders: Folders) -> ScoredGraph:
     data, setup = load(cell["dataset"], root=folders.root, seed=cell["seed"]), SETUPS[cell["dataset"]]
     name = "_".join(str(cell[setting]) for setting in ("dataset", "model", "preset", "seed"))
     file = folders.predictions(f"{name}.parquet")
-    predictions = kept_predictions(file, lambda: _train(cell, data).save(file))
+    predictions = kept_predictions(file, lambda: _train(cell, data))
     graph, labels = data.graph.subgraph(data.test), data.labels[data.test]
     # u belongs to the node's id in the whole graph, wherever it stands in the subgraph.
     matrix = APS().matrix(predictions.take(data.test).probabilities, ns.node_uniforms(data.test, cell["seed"]))

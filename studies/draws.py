@@ -21,7 +21,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 import napsets as ns
-from napsets.datasets import NodeDataset, amazon_predictions
+from napsets.datasets import NodeDataset, NodePredictions, amazon_predictions
 from napsets.datasets.amazon import round_rows
 from napsets.evaluation.verdict_words import level_labels
 from napsets.methods import METHODS, CalibrationData, make_method
@@ -200,12 +200,12 @@ def predicted_graph(cell: Row, folders: Folders, *, shipped: bool = False) -> Pr
         predictions = amazon_predictions()
     else:
         file = folders.predictions(f"{cell['dataset']}_{cell['model']}_{cell['seed']}.parquet")
-        predictions = kept_predictions(file, lambda: train(cell, data).save(file))
+        predictions = kept_predictions(file, lambda: train(cell, data))
     nodes, probabilities = data.test, predictions.take(data.test).probabilities
     return PredictedGraph(data.graph.subgraph(nodes), probabilities, data.labels[nodes], data.features[nodes])
 
 
-def train(cell: Row, data: NodeDataset) -> ns.NodePredictions:
+def train(cell: Row, data: NodeDataset) -> NodePredictions:
     """Train a model; the time it took is in the settings of the predictions."""
     from studies import training
 
@@ -214,7 +214,7 @@ def train(cell: Row, data: NodeDataset) -> ns.NodePredictions:
     everyone = training.train(scaled(data), cell["model"], PRESET, cell["seed"], threads=1, **CHANGES)
     settings = {**everyone.settings, "train_seconds": round(time.perf_counter() - start, 2)}
     rows, labels = round_rows(everyone.probabilities[data.test]), data.labels[data.test]
-    return ns.NodePredictions(data.test, rows, labels, dataset=data.name, model=cell["model"], settings=settings)
+    return NodePredictions(data.test, rows, labels, dataset=data.name, model=cell["model"], settings=settings)
 
 
 def scaled(data: NodeDataset) -> NodeDataset:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import napsets as ns
-from napsets.datasets import NodeDataset
+from napsets.datasets import NodeDataset, NodePredictions
 from napsets.levels import rank_place
 from napsets.live.alarms import first_alarm, jumper, miss_alarm, smoothed_p_values
 from napsets.live.monitoring import coverage_interval, worst_window
@@ -174,20 +174,20 @@ def read_timed(name: str, folders: Folders) -> NodeDataset:
     return data
 
 
-def trained(cell: Row, data: NodeDataset) -> ns.NodePredictions:
+def trained(cell: Row, data: NodeDataset) -> NodePredictions:
     """Train the model of a stream; the calibration nodes are the split "validation", the stream is "test"."""
     calibration, stream, probabilities = train_softmax(data, cell["order"], cell["seed"])
     nodes = np.concatenate([calibration, stream])
     split = np.repeat(["validation", "test"], [calibration.size, stream.size])
     rows = probabilities.astype(np.float32)  # not rounded: where classes are new, truth has tiny probabilities
-    return ns.NodePredictions(nodes, rows, data.labels[nodes], split, data.name, cell["model"], {"ridge": RIDGE})
+    return NodePredictions(nodes, rows, data.labels[nodes], split, data.name, cell["model"], {"ridge": RIDGE})
 
 
-def stream_predictions(cell: Row, folders: Folders) -> ns.NodePredictions:
+def stream_predictions(cell: Row, folders: Folders) -> NodePredictions:
     """Return the predictions of a stream, training the model where they are not kept."""
     name = "_".join(str(cell[setting]) for setting in ("dataset", "model", "order", "seed"))
     file = folders.predictions(f"{name}.parquet")
-    return kept_predictions(file, lambda: trained(cell, read_timed(cell["dataset"], folders)).save(file))
+    return kept_predictions(file, lambda: trained(cell, read_timed(cell["dataset"], folders)))
 
 
 def _drift_rows(cells: list[Row], folders: Folders) -> list[Row]:

@@ -7,6 +7,7 @@ trained model, are computed together, and their rows become one new file, which 
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -14,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from joblib import Parallel, delayed
 
-from napsets import NodePredictions
+from napsets.datasets import NodePredictions
 from studies.tables import Row, grouped
 
 
@@ -98,9 +100,35 @@ def _run_bundle(kind: Kind, cells: list[Row], folders: Folders) -> list[Row]:
     return cells
 
 
-def kept_predictions(file: Path, train: Callable[[], object]) -> NodePredictions:
-    """Return the predictions in a file, which `train` writes where it is missing."""
+def kept_predictions(file: Path, train: Callable[[], NodePredictions]) -> NodePredictions:
+    """Return the predictions in a file; where it is missing, train the model and write it."""
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
-        train()
-    return NodePredictions.load(file)
+        save_predictions(train(), file)
+    return load_predictions(file)
+
+
+def save_predictions(predictions: NodePredictions, file: Path) -> None:
+    """Write predictions to a Parquet file, whole or not at all.
+
+    Its columns are node, label, split and probabilities (a list per row); its metadata holds the names and settings.
+    """
+    columns = {"node": predictions.nodes, "label": predictions.labels, "split": predictions.split}
+    table = pa.table({**columns, "probabilities": list(predictions.probabilities)})
+    about = {name: getattr(predictions, name) for name in ("dataset", "model", "class_names")}
+    text = json.dumps(about | {"settings": dict(predictions.settings)})
+    draft = file.with_name(f".{file.name}")
+    pq.write_table(table.replace_schema_metadata({b"napsets": text.encode()}), draft)
+    draft.replace(file)
+
+
+def load_predictions(file: str | os.PathLike[str]) -> NodePredictions:
+    """Read predictions that `save_predictions` wrote."""
+    table = pq.read_table(file)
+    about = json.loads((table.schema.metadata or {})[b"napsets"])
+    names = about.pop("class_names")
+    probabilities = np.stack(table["probabilities"].to_numpy())
+    nodes, labels, split = (table[name].to_numpy() for name in ("node", "label", "split"))
+    return NodePredictions(
+        nodes, probabilities, labels, split.astype(str), class_names=None if names is None else tuple(names), **about
+    )

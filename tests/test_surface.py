@@ -56,7 +56,7 @@ def test_the_exported_names_are_these_and_no_others():
         "CQR", "Calibrated", "Choice", "Clustered", "CovariateShift", "CoverageGap", "Diffused", "Everyone",
         "Exact", "FileFormatError", "Graph", "Hops", "Informed", "InformedIntervals", "InvalidInputError",
         "LabelShift", "Live", "Method", "MissingDependencyError", "NAPS", "NapsetsError",
-        "NapsetsWarning", "NodePredictions", "Nominal", "NormalisedResidual", "NotCalibratedError",
+        "NapsetsWarning", "Nominal", "NormalisedResidual", "NotCalibratedError",
         "PathLengths", "Prediction", "PredictionIntervals", "PredictionSets", "RAPS", "SAPS",
         "Sharpened", "Similarity", "SplitConformal", "Steered", "THR", "Weights",
         "compare", "coverage", "coverage_gap", "datasets", "gnn", "inspect_node", "labels_needed",

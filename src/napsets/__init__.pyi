@@ -64,7 +64,6 @@ from napsets.evaluation.metrics import (
 from napsets.evaluation.metrics import (
     sscv as sscv,
 )
-from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
 from napsets.groups import ByClass, ByCommunity, ByDegree, ByGroup, Clustered
 from napsets.levels import Exact, Nominal
@@ -148,7 +147,6 @@ __all__ = [
     "MissingDependencyError",
     "NapsetsError",
     "NapsetsWarning",
-    "NodePredictions",
     "Nominal",
     "NormalisedResidual",
     "NotCalibratedError",

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from napsets import NodePredictions
-from napsets.datasets import NodeDataset
+from napsets.datasets import NodeDataset, NodePredictions
 from studies.tables import Floats
 
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from napsets import Graph, InvalidInputError, NodePredictions
+from napsets import Graph, InvalidInputError
 from napsets.checks.values import check_seed, choose
-from napsets.datasets import NodeDataset
+from napsets.datasets import NodeDataset, NodePredictions
 from napsets.gnn.training import evaluating, torch_threads
 from studies.training.models import GCN, MODELS, Stack, TrainingSettings, settings_for
 from studies.training.samplers import chunks, draw_batches, shadow_batch, whole_batch

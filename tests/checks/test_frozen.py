@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import napsets as ns
 from napsets.checks.arguments import frozen, sealed
-from napsets.datasets import NodeDataset
+from napsets.datasets import NodeDataset, NodePredictions
 from napsets.methods import CalibrationData
 from oracles import same_bits
 
@@ -90,7 +90,7 @@ def test_what_comes_from_another_process_is_read_only_too(again):
     sets = again(naps.predict([60, 70]))
     data = NodeDataset(graph(), P, Y, np.arange(50), [], np.arange(50, SIZE))
     kept = [sets.nodes, sets.member, sets.thresholds, sets.sizes, again(naps).scored.reference.scores]
-    kept += [again(data).labels, again(data).features, again(ns.NodePredictions(np.arange(SIZE), P, Y)).probabilities]
+    kept += [again(data).labels, again(data).features, again(NodePredictions(np.arange(SIZE), P, Y)).probabilities]
     assert not any(array.flags.writeable for array in kept)
 
 
@@ -164,7 +164,7 @@ def test_sets_keep_what_they_were_made_of():
 
 def test_predictions_keep_what_they_were_made_of():
     nodes, p, y, split, settings = np.arange(SIZE), P.copy(), Y.copy(), np.full(SIZE, "test"), {"epochs": [1, 2]}
-    predictions = ns.NodePredictions(nodes, p, y, split, settings=settings)
+    predictions = NodePredictions(nodes, p, y, split, settings=settings)
     spoil(nodes, p, y)
     split[:] = "train"
     settings["epochs"].append(3)

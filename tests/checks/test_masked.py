@@ -37,8 +37,6 @@ USES = {
     "weights": ("weights", [1.0, 2.0], lambda x: ns.weighted_quantile([0.1, 0.2], x)),
     "u": ("u", np.full(5, 0.5), lambda x: ns.aps_scores(P, x)),
     "counts": ("hop_counts", [3, 4], lambda x: ns.coverage_gap_bound([1, 1], x, [0.1, 0.1])),
-    "predictions": ("probabilities", P, lambda x: ns.NodePredictions(range(5), x, Y)),
-    "the split": ("split", ["test"] * 5, lambda x: ns.NodePredictions(range(5), P, Y, x)),
     "features": ("features", P, lambda x: ns.datasets.NodeDataset(GRAPH, x, Y, [0, 1], [], [2])),
     "node ids": ("node_ids", np.arange(5), lambda x: ns.datasets.NodeDataset(GRAPH, P, Y, [0, 1], [], [2], node_ids=x)),
 }  # fmt: skip

@@ -40,7 +40,7 @@ def test_demo_compares_once(tmp_path, run, monkeypatch, searches):
     gnn = pytest.importorskip("napsets.gnn", exc_type=ImportError)
     small = datasets.dcsbm(1000, mean_degree=10, num_classes=3, num_features=4, seed=0)
     p = np.random.default_rng(0).dirichlet(np.ones(3), 1000)
-    guessed = ns.NodePredictions(np.arange(1000), p, small.labels, np.full(1000, "test"), "small", "guess", {})
+    guessed = datasets.NodePredictions(np.arange(1000), p, small.labels, np.full(1000, "test"), "small", "guess", {})
     monkeypatch.setattr(datasets, "load", lambda name, seed: small)
     monkeypatch.setattr(gnn, "train", lambda data, **settings: guessed)
     shown = run("demo", "-o", tmp_path / "r.html", "--json")

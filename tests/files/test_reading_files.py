@@ -50,9 +50,10 @@ def test_a_folder_of_parquet_parts_is_one_table(tmp_path):
     assert table.values[:, 0].tolist() == ROWS["cat"]
 
 
-def test_predictions_saved_by_the_library_are_read_with_their_class_names(tmp_path):
-    saved = ns.NodePredictions([4, 9], [[0.5, 0.5], [0.1, 0.9]], [0, -1], class_names=("yes", "no"))
-    saved.save(tmp_path / "p.parquet")
+def test_a_list_column_takes_its_class_names_from_the_metadata(tmp_path):
+    rows = pa.table({"node": [4, 9], "label": [0, -1], "probabilities": [[0.5, 0.5], [0.1, 0.9]]})
+    about = {b"napsets": b'{"class_names": ["yes", "no"]}'}
+    pq.write_table(rows.replace_schema_metadata(about), tmp_path / "p.parquet")
     table = read_probabilities(tmp_path / "p.parquet")
     assert table.class_names == ["yes", "no"]
     labels = read_labels(tmp_path / "p.parquet", table.ids, table.class_names).values

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from laboratory import PEERS
-from napsets import NodePredictions, datasets
-from napsets.datasets import dcsbm
+from napsets import datasets
+from napsets.datasets import NodePredictions, dcsbm
 from napsets.quantile import required_mass
 from studies.__main__ import main
-from studies.rows import Folders
+from studies.rows import Folders, save_predictions
 from studies.setups import SETUPS, Setup
 
 SMALL = Setup("small", "Small", cutoff=20, strata=((0, 1), (2, 3), (4, 6)), largest_balls=3, geometric_offset=1)
@@ -51,8 +51,8 @@ def folders(small, tmp_path):
         data = small_graph(seed)
         for model in ("graphsage-mean", "shadow-gcn", "gcn", "mlp"):
             predictions = guess(model, seed, data).take(data.test)
-            predictions.save(folders.predictions(f"small_{model}_{seed}.parquet"))
-            predictions.save(folders.predictions(f"small_{model}_graph_cp-6fc8783_{seed}.parquet"))
+            save_predictions(predictions, folders.predictions(f"small_{model}_{seed}.parquet"))
+            save_predictions(predictions, folders.predictions(f"small_{model}_graph_cp-6fc8783_{seed}.parquet"))
     return folders
 
 

@@ -77,8 +77,10 @@ def test_a_model_is_trained_once_and_read_from_its_file_after_that(tmp_path):
 
     def train():
         trainings.append(1)
-        guess("gcn", 0, data).save(file)
+        return guess("gcn", 0, data)
 
     first, again = (kept_predictions(file, train) for _ in range(2))
     assert trainings == [1]
     assert (first.probabilities == again.probabilities).all()
+    assert (first.split == data.split).all()
+    assert (first.dataset, first.model) == (data.name, "gcn")

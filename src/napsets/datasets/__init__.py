@@ -7,7 +7,7 @@ trained model for the included graph.
 from __future__ import annotations
 
 from napsets.datasets.amazon import amazon_predictions
-from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset, from_pyg, random_split, to_pyg
+from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset, NodePredictions, from_pyg, random_split, to_pyg
 from napsets.datasets.registry import DATASETS, load
 from napsets.datasets.synthetic import dcsbm, dcsbm_graph, sbm, sbm_graph
 
@@ -15,6 +15,7 @@ __all__ = [
     "DATASETS",
     "SPLIT_NAMES",
     "NodeDataset",
+    "NodePredictions",
     "amazon_predictions",
     "dcsbm",
     "dcsbm_graph",

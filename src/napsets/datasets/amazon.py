@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray, sealed
-from napsets.datasets.dataset import NodeDataset, random_split
-from napsets.files.predictions import NodePredictions
+from napsets.datasets.dataset import NodeDataset, NodePredictions, random_split
 from napsets.graph import Graph
 
 #: The arrays of the embedded predictions, and the arguments that they are.

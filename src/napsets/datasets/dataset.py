@@ -1,9 +1,9 @@
-"""NodeDataset: a graph whose nodes have features, labels and a split; also random splits, and PyTorch Geometric."""
+"""NodeDataset: a graph with features, labels and a split; NodePredictions: a model's outputs for its nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,6 +22,7 @@ from napsets.checks.arguments import (
     frozen,
     sealed,
 )
+from napsets.checks.frames import find_rows
 from napsets.checks.values import (
     check_count,
     check_kind,
@@ -220,6 +221,82 @@ def _check_split(values: Mapping[str, IntArray], nodes: int, classes: int) -> No
                 f"`train` lacks {lacking} of the {classes} classes, which a model cannot learn: "
                 f"{', '.join(map(str, first))}{', …' if lacking > 10 else ''}"
             )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NodePredictions(Sealed):
+    """A model's probabilities for nodes of a dataset, with the labels and the split of those nodes.
+
+    `napsets.gnn.train` and `amazon_predictions` return it.
+
+    Attributes
+    ----------
+    nodes : array of shape (n,)
+        Node ids, each once; all nodes of the graph or some of them.
+    probabilities : array of shape (n, classes)
+        One row per node.
+    labels : array of shape (n,)
+        True labels; −1 where unknown.
+    split : array of str
+        The part that each node belonged to when the model was trained, as in `NodeDataset.split`; empty strings where
+        that is unknown.
+    dataset, model : str
+        Their names.
+    settings : mapping
+        How the model was trained.
+    class_names : tuple of str, optional
+        One name per class.
+    """
+
+    nodes: IntArray
+    probabilities: npt.NDArray[np.floating]
+    labels: IntArray
+    split: npt.NDArray[np.str_] = None  # type: ignore[assignment]  # becomes empty strings
+    dataset: str = ""
+    model: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    class_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.split is None:
+            object.__setattr__(self, "split", np.full(len(self.nodes), ""))
+        for name in ("nodes", "probabilities", "labels", "split"):
+            object.__setattr__(self, name, frozen(np.asarray(getattr(self, name))))
+        object.__setattr__(self, "settings", check_settings(self.settings))
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes."""
+        return int(self.probabilities.shape[1])
+
+    @property
+    def accuracy(self) -> float:
+        """Accuracy on the labelled test nodes, or on all labelled nodes without a split; NaN where there are none."""
+        judged = (self.labels >= 0) & ((self.split == "test") | ("test" not in self.split))
+        correct = self.probabilities[judged].argmax(axis=1) == self.labels[judged]
+        return float(correct.mean()) if correct.size else float("nan")
+
+    def take(self, nodes: ArrayLike) -> NodePredictions:
+        """Return the predictions of some nodes, by their ids and in that order.
+
+        With ``graph.subgraph(nodes)``, node i of the subgraph is row i.
+        """
+        wanted = check_integers("nodes", nodes).astype(np.int64, copy=False)
+        rows = find_rows(self.nodes, wanted)
+        missing = np.flatnonzero(rows < 0)
+        if missing.size:
+            raise InvalidInputError(f"`nodes` must have predictions; node {wanted[missing[0]]} has none")
+        columns = {name: sealed(getattr(self, name)[rows]) for name in ("probabilities", "labels", "split")}
+        return replace(self, nodes=wanted, **columns)
+
+    def __len__(self) -> int:
+        return self.nodes.size
+
+    def __repr__(self) -> str:
+        return (
+            f"NodePredictions({len(self):,} nodes, {self.num_classes} classes, dataset {self.dataset!r}, "
+            f"model {self.model!r}, accuracy {self.accuracy:.3f})"
+        )
 
 
 def random_split(num_nodes: int, sizes: Sequence[float], seed: int = 0) -> tuple[IntArray, IntArray, IntArray]:

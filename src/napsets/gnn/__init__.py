@@ -1,7 +1,7 @@
 """Graph neural networks of PyTorch Geometric (the extra ``gnn``).
 
-`train` goes from a dataset to `napsets.NodePredictions` in one call; `predict_sets` is for those who already have a
-model.
+`train` goes from a dataset to `napsets.datasets.NodePredictions` in one call; `predict_sets` is for those who already
+have a model.
 """
 
 from __future__ import annotations

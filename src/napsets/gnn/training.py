@@ -15,9 +15,8 @@ from torch_geometric.nn import GraphSAGE
 
 from napsets.checks.arguments import IntArray
 from napsets.checks.values import check_count, check_kind, check_number, check_progress, check_seed
-from napsets.datasets.dataset import NodeDataset
+from napsets.datasets.dataset import NodeDataset, NodePredictions
 from napsets.errors import InvalidInputError
-from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
 
 if TYPE_CHECKING:
