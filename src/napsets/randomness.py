@@ -44,7 +44,7 @@ def node_uniforms(ids: ArrayLike, seed: int = 0) -> FloatArray:
     stream = _stream(int(check_seed(seed)))
     with np.errstate(over="ignore"):  # arithmetic modulo 2⁶⁴ is the point
         bits = _finalise(stream + (hash_ids(ids) + np.uint64(1)) * _GOLDEN)
-    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return to_unit(bits)
 
 
 @lru_cache(maxsize=64)
@@ -76,8 +76,7 @@ def split_order(ids: ArrayLike, seed: int = 0) -> IntArray:
 
 def split_hashes(ids: ArrayLike) -> UInt64Array:
     """Return what each id adds to the sum that stands for which ids there are."""
-    with np.errstate(over="ignore"):
-        return _finalise(hash_ids(ids) + _GOLDEN)
+    return splitmix64(hash_ids(ids))
 
 
 def split_seed(seed: int, total: int) -> int:
@@ -126,11 +125,16 @@ def encoded_id(name: str, item: str) -> bytes:
 
 
 def _fnv1a(texts: list[bytes]) -> UInt64Array:
-    """Hash byte strings letter by letter, the longest first, so that those which have ended drop out at the end."""
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    return hash_texts(np.append(0, np.cumsum(lengths)), np.frombuffer(b"".join(texts), dtype=np.uint8))
+
+
+def hash_texts(offsets: IntArray, letters: npt.NDArray[np.uint8]) -> UInt64Array:
+    """Return the FNV-1a hash of each string i, ``letters[offsets[i]:offsets[i + 1]]`` in UTF-8, as Arrow holds them."""
+    lengths = np.diff(offsets)
+    # Letter by letter, the longest strings first, so that those which have ended drop out at the end.
     order = np.argsort(-lengths, kind="stable")
-    letters = np.frombuffer(b"".join(texts), dtype=np.uint8)
-    starts = (np.cumsum(lengths) - lengths)[order]
+    starts = offsets[:-1][order]
     active = np.searchsorted(-lengths[order], -np.arange(lengths.max(initial=0)), side="left")
     mixed = np.full(lengths.size, _FNV_OFFSET)
     with np.errstate(over="ignore"):
@@ -139,6 +143,18 @@ def _fnv1a(texts: list[bytes]) -> UInt64Array:
     hashes = np.empty_like(mixed)
     hashes[order] = mixed
     return hashes
+
+
+def splitmix64(states: UInt64Array) -> UInt64Array:
+    """Return SplitMix64's output for each state: a bijection that scatters neighbouring words."""
+    with np.errstate(over="ignore"):
+        return _finalise(states + _GOLDEN)
+
+
+def to_unit(bits: UInt64Array) -> FloatArray:
+    """Turn words into numbers in [0, 1) by their upper 53 bits."""
+    units: FloatArray = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return units
 
 
 def _finalise(bits: UInt64Array) -> UInt64Array:

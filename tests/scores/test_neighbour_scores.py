@@ -149,7 +149,10 @@ def test_counts_of_neighbours_labels_are_sums_of_zeros_and_ones(seed, nodes, cla
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("napsets.kernels.threads.SMALL", -1)
         compiled = kernel.neighbour_labels(graph.indptr, graph.indices, labels, classes, threads)
+        values = rng.standard_normal((nodes, classes)) * 10.0 ** rng.integers(-9, 9, nodes)[:, None]
+        sums = kernel.neighbour_sums(graph.indptr, graph.indices, values, threads)
     assert np.array_equal(compiled, expected)
+    assert np.array_equal(sums, graph.neighbour_sums(values))
 
 
 #: Large enough for kernels, which read whatever stands in memory where an array is too short.

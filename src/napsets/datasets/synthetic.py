@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray, sealed
+from napsets.checks.arguments import FloatArray, IntArray, sealed
 from napsets.checks.values import check_count, check_finite, check_list, check_number, check_seed, check_share
 from napsets.datasets.dataset import NodeDataset, random_split
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
+from napsets.randomness import splitmix64, to_unit
 
 _MOST_FEATURES = 10**6
+#: Edges that are drawn at a time.
+_EDGES_AT_A_TIME = 1 << 20
 
 
 def sbm_graph(
@@ -121,8 +125,6 @@ def dcsbm_graph(
     blocks : numpy.ndarray
         The block of each node.
     """
-    from napsets.kernels.sampling import draw_edges
-
     nodes = check_count("num_nodes", num_nodes, minimum=1, maximum=2**40)
     classes = check_count("num_classes", num_classes, minimum=1, maximum=nodes)
     homophily = check_share("homophily", homophily)
@@ -143,8 +145,40 @@ def dcsbm_graph(
     block_ends = running[np.cumsum(np.bincount(blocks, minlength=classes)) - 1]
     edges = round(nodes * mean_degree / 2)
     source, target = np.empty(edges, order.dtype), np.empty(edges, order.dtype)
-    draw_edges(running, order, block_ends, homophily, int(rng.integers(2**63)), source, target)
+    _draw_edges(running, order, block_ends, homophily, int(rng.integers(2**63)), source, target)
     return Graph.from_table({"source": source, "target": target}, num_nodes=nodes), blocks
+
+
+def _draw_edges(
+    running: FloatArray,
+    order: npt.NDArray[Any],
+    block_ends: FloatArray,
+    same: float,
+    seed: int,
+    source: npt.NDArray[Any],
+    target: npt.NDArray[Any],
+) -> None:
+    """Fill `source` and `target`, each edge from the hash of its number.
+
+    Nodes are in `order`, block by block; `running` holds the running sum of their weights, `block_ends` that sum
+    at the end of each block. Sources are stratified, so each node starts its expected number of edges up to one;
+    the target is in the source's block with probability `same`, and is drawn by weight there or outside.
+    """
+    total, edges, last = running[-1], source.size, running.size - 1
+    starts = np.append(0.0, block_ends[:-1])
+    for first in range(0, edges, _EDGES_AT_A_TIME):
+        numbers = np.arange(first, min(first + _EDGES_AT_A_TIME, edges))
+        words = splitmix64(np.uint64(seed) ^ splitmix64(numbers.astype(np.uint64)))
+        at = np.minimum((numbers + to_unit(words)) * (total / edges), total * (1.0 - 1e-16))
+        block = np.minimum(np.searchsorted(block_ends, at, side="right"), block_ends.size - 1)
+        low, width = starts[block], block_ends[block] - starts[block]
+        words = splitmix64(words)
+        draw = to_unit(splitmix64(words))
+        outside = draw * (total - width)
+        outside += np.where(outside >= low, width, 0.0)
+        goal = np.where((to_unit(words) < same) | (width >= total), low + draw * width, outside)
+        for ends, values in ((source, at), (target, goal)):
+            ends[numbers] = order[np.minimum(np.searchsorted(running, values, side="right"), last)]
 
 
 def dcsbm(

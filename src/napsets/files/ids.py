@@ -16,7 +16,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import IntArray
 from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files.formats import TableFile
-from napsets.randomness import MOST_ID_BYTES, UInt64Array, hash_ids
+from napsets.randomness import MOST_ID_BYTES, UInt64Array, hash_ids, hash_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,8 +122,6 @@ def id_keys(values: pa.Array) -> UInt64Array:
     pa = arrow()
     if pa.types.is_integer(values.type):
         return hash_ids(values.to_numpy(zero_copy_only=False))
-    from napsets.kernels.texts import hash_texts
-
     values = values.cast(pa.large_string())
     _, offsets, letters = values.buffers()
     first, count = values.offset, len(values)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from napsets.kernels._jit import jit
+from napsets.kernels._jit import jit, prefetch
 from napsets.kernels.layout import Array, Ints, edges_of, read_only
 from napsets.kernels.threads import available_threads, run_ranges, worth_compiling
 
@@ -246,6 +246,8 @@ def subgraph(
     return np.cumsum(np.concatenate(degrees)), np.concatenate(columns), kept
 
 
+#: Edges between asking the cache for a row of values and adding it.
+_AHEAD = 16
 #: Edges that a thread handles between two looks at whether to stop.
 RANGE_EDGES = 1 << 23
 #: Edges that NumPy looks at together.
@@ -299,12 +301,35 @@ def fill_vectors(hubs, starts, stops, columns, vectors):
             vectors[h, v >> 6] |= np.uint64(1) << np.uint64(v & 63)
 
 
-def neighbour_sums(indptr: Array, indices: Array, values: Array) -> Array:
-    """Return, for each row, the sum of the values of its columns, added in their order; `values` has a row per node."""
+def neighbour_sums(indptr: Array, indices: Array, values: Array, threads: int | None = None) -> Array:
+    """Return, for each row, the sum of the values of its columns, added in their order; `values` has a row per node.
+
+    It is a sparse product with a matrix of ones. Of large graphs a kernel asks for the rows before it adds them, which
+    takes less than half the time.
+    """
+    width = values.shape[1]
+    if worth_compiling(indices.size) and values.dtype == np.float64:
+        out, count = np.zeros((indptr.size - 1, width)), available_threads(threads)
+        _in_parts(_add_rows, row_ranges(indptr, 4 * count), count, indptr, indices, values, out)
+        return out
     from scipy.sparse import csr_array
 
     sums: Array = csr_array((np.ones(indices.size), indices, indptr), shape=(indptr.size - 1, values.shape[0])) @ values
     return sums
+
+
+@jit
+def _add_rows(first, last, indptr, indices, values, out):
+    width, end = values.shape[1], indptr[last]
+    for u in range(first, last):
+        for e in range(indptr[u], indptr[u + 1]):
+            if e + _AHEAD < end:
+                start = indices[e + _AHEAD] * width
+                for position in range(start, start + width, 8):  # a line of the cache holds eight numbers
+                    prefetch(values, position)
+            v = indices[e]
+            for j in range(width):
+                out[u, j] += values[v, j]
 
 
 def neighbour_labels(indptr: Array, indices: Array, labels: Array, classes: int, threads: int | None = None) -> Array:

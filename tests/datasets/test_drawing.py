@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from napsets.kernels.sampling import draw_edges
+from napsets.datasets.synthetic import _draw_edges
 
 MASK = (1 << 64) - 1
 
@@ -48,7 +48,7 @@ def test_each_edge_is_where_its_hash_puts_it(same, blocks):
     running = np.cumsum(weights)
     block_ends = running[np.linspace(60 // blocks, 60, blocks).astype(int) - 1]
     source, target = np.empty(500, np.int32), np.empty(500, np.int32)
-    draw_edges(running, order, block_ends, same, 12345, source, target)
+    _draw_edges(running, order, block_ends, same, 12345, source, target)
     assert list(zip(source.tolist(), target.tolist(), strict=True)) == slow_edges(
         running, order, block_ends, same, 12345, 500
     )
