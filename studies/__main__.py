@@ -18,7 +18,7 @@ from napsets.methods import METHODS
 from studies import drift_study, leaderboard, llm, paper, sets
 from studies.collections import COLLECTION, DATA, TIMED, file_name, is_available
 from studies.coverage import PROTOCOLS
-from studies.draws import MODELS
+from studies.draws import FEATURED, MODELS
 from studies.drift import DRIFT
 from studies.rows import Folders, Kind
 from studies.setups import MODELS as PAPER_MODELS
@@ -70,7 +70,7 @@ def _add_options(command: argparse.ArgumentParser, name: str) -> None:
     if name in ("leaderboard", "sets"):
         only("dataset", ["amazon-computers", *COLLECTION])
         only("model", MODELS)
-        only("method", [*METHODS])
+        only("method", [*METHODS, *FEATURED])
         only("share", kind=_rate)
         command.add_argument("--repetitions", type=int, help="draws of labelled nodes")
     elif name in ("drift", "llm"):

@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
 from itertools import product
 from pathlib import Path
@@ -24,6 +25,7 @@ import napsets as ns
 from napsets.datasets import NodeDataset, NodePredictions, amazon_predictions
 from napsets.datasets.amazon import round_rows
 from napsets.evaluation.verdict_words import level_labels
+from napsets.features import COLUMNS, Directions, Features, check_features
 from napsets.methods import METHODS, CalibrationData, make_method
 from napsets.methods.table import suitable
 from studies.collections import COLLECTION, load
@@ -40,6 +42,9 @@ MODELS = ("graphsage-mean", "gcn", "mlp")
 #: few.
 PRESET = "graph_cp-6fc8783"
 CHANGES: dict[str, Any] = {"sampler": "full", "epochs": 100, "weight_decay": 5e-4}
+#: What follows the name of a method that also compares nodes by their features, and the methods that do.
+WITH_FEATURES = " with features"
+FEATURED = tuple(f"{name}{WITH_FEATURES}" for name in ("informed", "auto", "auto-small"))
 #: Below this many, features are quantities of different kinds; from there on they are words.
 _FEW_FEATURES = 50
 
@@ -53,13 +58,14 @@ class DrawScope:
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)  #: of the split and the training
     shares: tuple[float, ...] = (0.05, 0.3)  #: of the test nodes that are labelled
     repetitions: int = 1  #: draws of labelled nodes
-    methods: tuple[str, ...] | None = None  #: names from the table of methods; None for all of the table
+    #: Names from the table of methods, or these followed by `WITH_FEATURES`; None for all of them.
+    methods: tuple[str, ...] | None = None
     slow: tuple[str, ...] = ()  #: methods that are run with the first model and draw only
     alpha: float = 0.1
 
     def cells(self) -> list[Row]:
         """Return the cells, seed by seed: whenever a run is stopped, all graphs have about as many rows."""
-        methods = self.methods or tuple(METHODS)
+        methods = self.methods or (*METHODS, *FEATURED)
         return [
             {"dataset": dataset, "model": model, "seed": seed, "share": share, "repetition": repetition}
             | {"method": method, "alpha": self.alpha}
@@ -90,7 +96,15 @@ class PredictedGraph:
     graph: ns.Graph
     probabilities: npt.NDArray[Any]
     labels: Ints
-    features: Any  #: as they come with the graph: for methods that compare nodes by them
+    features: Any  #: as they come with the graph, for methods that compare nodes by them
+
+    @cached_property
+    def directions(self) -> Features:
+        """The features, reduced once for all draws where `calibrate` would reduce them."""
+        features = check_features("features", self.features, self.labels.size)
+        if features.shape[1] <= COLUMNS:
+            return features
+        return check_features("features", Directions.of(features).rows(features))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +116,12 @@ class Draw:
     truth: Ints  #: the labels of all nodes
     groups: Mapping[str, Ints]  #: the groupings over which coverage is to be even
     settings: Mapping[str, Any]  #: those that methods use, as far as they have them
+    predicted: PredictedGraph
+
+    @cached_property
+    def with_features(self) -> CalibrationData:
+        """The inputs of methods that also compare nodes by their features."""
+        return replace(self.inputs, features=self.predicted.directions, _scored={})
 
 
 def draw(predicted: PredictedGraph, share: float, name: Sequence[object], seed: int, alpha: float = 0.1) -> Draw:
@@ -128,7 +148,7 @@ def draw(predicted: PredictedGraph, share: float, name: Sequence[object], seed: 
         "confidence": ns.groups_by_confidence(predicted.probabilities, nodes=rest),
     }
     settings = {"seed": seed, "alpha": alpha, "features": predicted.features}
-    return Draw(inputs, rest, predicted.labels, groups, settings)
+    return Draw(inputs, rest, predicted.labels, groups, settings, predicted)
 
 
 def draw_kind(
@@ -164,14 +184,15 @@ def draw_kind(
 
 
 def measure(name: str, drawn: Draw) -> Row:
-    """Let a method predict sets for all nodes that are not labelled, and evaluate them."""
-    start = time.perf_counter()
+    """Let a method predict sets for all nodes that are not labelled, and evaluate them; seconds are processor time."""
+    start, method = time.process_time(), name.removesuffix(WITH_FEATURES)
+    inputs = drawn.inputs if method == name else drawn.with_features
     with warnings.catch_warnings():
         # Caveats of a method on one draw (groups with few labels, say) show in what is measured over many.
         warnings.simplefilter("ignore", ns.NapsetsWarning)
-        calibrated = make_method(name, **suitable(name, drawn.settings)).calibrate_data(drawn.inputs)
+        calibrated = make_method(method, **suitable(method, drawn.settings)).calibrate_data(inputs)
         sets = calibrated.predict(drawn.rest, drawn.settings["alpha"], threads=1)
-    seconds, choice = time.perf_counter() - start, getattr(calibrated, "choice", None)
+    seconds, choice = time.process_time() - start, getattr(calibrated, "choice", None)
     measured: Row = {
         "labels": int(drawn.inputs.calibration.size),
         "level_labels": level_labels(calibrated),

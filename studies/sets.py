@@ -16,13 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from napsets import InvalidInputError
-from studies.draws import GRAPHS, KINDS, MODELS, DrawScope, draw_kind
-from studies.standings import BASELINE, make_standings, overall
-from studies.tables import Entry, Row, Table, distinct, fill_page, grouped, percent, select
+from studies.draws import FEATURED, GRAPHS, KINDS, MODELS, WITH_FEATURES, DrawScope, draw_kind
+from studies.standings import BASELINE, SMALL_BASELINE, make_standings, overall
+from studies.tables import Columns, Entry, Row, Table, distinct, fill_page, grouped, percent, select
 
 COMMAND = "python -m studies sets --page docs/sets.md"
-METHODS = (BASELINE, "naps", "naps-exact", "daps", "informed", "auto", "auto-small")
-FULL = DrawScope(models=MODELS[:2], seeds=(0,), repetitions=20, methods=METHODS)
+METHODS = (BASELINE, "thr", "naps", "naps-exact", "daps", "informed", "auto", "auto-small", *FEATURED)
+FULL = DrawScope(models=MODELS[:2], seeds=(0,), repetitions=3, methods=METHODS)
+#: The methods that choose automatically, with features and without.
+AUTOMATIC = ("auto", "auto-small", *FEATURED[1:])
 #: Three small graphs, two repetitions.
 QUICK = DrawScope(("cora-ml", "citeseer-full", "squirrel-filtered"), MODELS[:2], (0,), repetitions=2, methods=METHODS)
 KIND = draw_kind(
@@ -53,12 +55,12 @@ def page(rows: Sequence[Row]) -> str:
     if not standings:
         return fill_page("sets", COMMAND, {})
     counts, shares, models = (distinct(standings, name) for name in ("draws", "share", "place"))
-    tested = [line for method in ("auto", "auto-small") for line in _test_sentences(rows, method)]
+    tested = [line for method in AUTOMATIC for line in _test_sentences(rows, method)]
     parts = {
         "graphs": len(distinct(standings, "dataset")),
         "models": len(models),
         "repetitions": f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}",
-        "everywhere": summary(rows),
+        "everywhere": [aims_table(standings), *summary(rows)],
         "tests": [_LAW, "\n".join(tested)] if tested else "",
         "choices": _choice_table(rows),
         "by_graph": [
@@ -84,12 +86,13 @@ def compare_with_split(standings: Iterable[Row], share: float) -> dict[str, Row]
     return {method: summaries[method] for method in _in_order(summaries, METHODS)}
 
 
-_SIZES: dict[str, Any] = {
+_SIZES: Columns = {
     "method": "method",
-    "geometric mean": lambda row: row["ratio"].mean,
-    "arithmetic mean": "arithmetic",
-    "worst": "worst",
+    "of split APS": "arithmetic",
+    "at worst": "worst",
     "on": "worst_on",
+    "of split THR": "small_ratio",
+    "at worst, THR": "small_worst",
     "coverage": "coverage",
     "empty": lambda row: percent(row["empty_rate"], 1),
     "full": lambda row: percent(row["full_rate"], 1),
@@ -97,16 +100,40 @@ _SIZES: dict[str, Any] = {
 
 
 def _comparison(standings: Sequence[Row], share: float) -> list[Table]:
-    """Return sizes and gaps relative to split APS."""
+    """Return sizes relative to split APS and split THR, and gaps relative to split APS."""
     summaries = compare_with_split(standings, share).values()
     where, heads = f"{percent(share)} labelled", ["method", "all", *KINDS]
     gaps: list[list[Entry]] = [[row["method"], *row["gap_ratio"].values()] for row in summaries]
-    title = f"{where}: ratio of the mean sums of excess gaps, and by kind of group"
-    notes = ["Coverage, and the share of empty and of full sets, are means over graphs."]
+    notes = ["Means over graphs and models: of the ratios of mean sizes, of coverage, and of empty and full sets."]
     return [
-        Table.of(f"{where}: ratio of mean sizes", summaries, _SIZES, notes=notes),
-        Table(title, heads, gaps, dict.fromkeys(heads, 2)),
+        Table.of(f"{where}: size of sets relative to the two methods without a graph", summaries, _SIZES, notes=notes),
+        Table(
+            f"{where}: excess gaps relative to split APS, and by kind of group", heads, gaps, dict.fromkeys(heads, 2)
+        ),
     ]
+
+
+#: What each method that chooses automatically has to beat: the method without a graph that has the same aim, and the
+#: columns of a summary with the ratio to its size.
+_AIMS = {"auto": ("split APS", "arithmetic", "worst"), "auto-small": ("split THR", "small_ratio", "small_worst")}
+
+
+def aims_table(standings: Sequence[Row]) -> Table:
+    """Compare `auto` and `auto-small` with the method without a graph that has the same aim."""
+    lines: list[list[Entry]] = []
+    for share, method in product(distinct(standings, "share"), _AIMS):
+        rows, (base, ratio, worst) = compare_with_split(standings, share), _AIMS[method]
+        both = [rows.get(name) for name in (f"{method}{WITH_FEATURES}", method)]
+        numbers: list[Entry] = [None if row is None else row[name] for row in both for name in (ratio, worst)]
+        compared = (*both, rows.get(SMALL_BASELINE))
+        gaps: list[Entry] = [None if row is None else row["gap_ratio"]["all"] for row in compared]
+        lines.append([percent(share), method, base, *numbers, *gaps])
+    sizes, gaps_of = ("size with features", "at worst", "without", "at worst"), ("gaps with features", "without")
+    heads = ["labelled", "method", "compared with", *sizes, *gaps_of, "gaps of split THR"]
+    notes = [
+        "Sizes relative to the method compared with, excess gaps relative to those of split APS; means over graphs."
+    ]
+    return Table("Smaller than what there is without a graph?", heads, lines, dict.fromkeys(heads, 2), notes)
 
 
 class CoverageTest(NamedTuple):
@@ -164,14 +191,15 @@ def _test_sentences(rows: Sequence[Row], method: str) -> list[str]:
 def _choice_table(rows: Sequence[Row]) -> Table:
     """Return the most frequent choices of `auto` on each graph."""
     shares = distinct(rows, "share")
-    choices = grouped(select(rows, method="auto"), "dataset", "share")
+    chosen = select(rows, method="auto") + select(rows, method=f"auto{WITH_FEATURES}")
+    choices = grouped(chosen, "dataset", "share")
 
     def most(graph: str, share: float) -> str:
         counts = Counter(row["choice"] for row in choices.get((graph, share), []))
         return "; ".join(f"{name} ({times})" for name, times in counts.most_common(3))
 
     lines = [[graph, *(most(graph, s) for s in shares)] for graph in _in_order(distinct(rows, "dataset"), GRAPHS)]
-    title = "The three most frequent choices, over models and repetitions"
+    title = "The three most frequent choices, over models, repetitions, with features and without"
     return Table(title, ["graph", *(f"{percent(share)} labelled" for share in shares)], lines)
 
 

@@ -19,8 +19,9 @@ from studies.draws import KINDS
 from studies.peers import TITLES
 from studies.tables import MeanInterval, Row, altair, colours, grouped, interval, panels
 
-#: The method that all others are compared with: split conformal prediction with the paper's score.
-BASELINE = "split"
+#: The method that all others are compared with: split conformal prediction with the paper's score. The other method
+#: without a graph is the one with small sets: split conformal prediction with THR (LAC).
+BASELINE, SMALL_BASELINE = "split", "thr"
 #: A mean coverage this many standard errors below 1 − alpha is not due to chance.
 _CLEARLY = 3.0
 #: A palette that colour-blind readers can distinguish (Okabe and Ito).
@@ -33,8 +34,9 @@ with drawn as (
         [{excess}] as excesses, list_avg(excesses) as excess
     from rows
 ), paired as (
-    select own.*, base.mean_size as base_size, base.excess as base_excess
+    select own.*, base.mean_size as base_size, base.excess as base_excess, small.mean_size as small_size
     from drawn own join drawn base using (dataset, model, share, seed, repetition)
+        left join (from drawn where method = '{smallest}') small using (dataset, model, share, seed, repetition)
     where base.method = '{baseline}'
     order by dataset, place, share, method, model, seed, repetition
 ), baseline as (
@@ -55,6 +57,8 @@ with drawn as (
 ), own as (
     select dataset, place, share, method, count(*) as draws, min(position) as position, any_value(alpha) as alpha,
         avg(mean_size order by {order}) / avg(base_size order by {order}) as ratio,
+        avg(mean_size order by {order}) filter (small_size is not null)
+            / avg(small_size order by {order}) as small_ratio,
         avg(excess - base_excess order by {order}) as difference,
         {excess_means},
         avg(coverage) as coverage, avg(empty_rate) as empty_rate, avg(full_rate) as full_rate,
@@ -87,8 +91,8 @@ def make_standings(rows: Iterable[Row], *, by_model: bool = False) -> list[Row]:
     Draws without a row of the baseline are left out. The columns, besides `dataset`, `place` (the model, or empty),
     `setting` (both, in words), `share`, `method` and `alpha`:
 
-    - `draws`: the number of rows; `ratio`: the mean size over the baseline's on the same draws; `size`: the baseline's
-      mean size over all draws times `ratio`;
+    - `draws`: the number of rows; `ratio`: the mean size over the baseline's on the same draws; `small_ratio`: over
+      that of split THR (None without rows of it); `size`: the baseline's mean size over all draws times `ratio`;
     - `excess_KIND`: mean excess of the gap of coverage over what chance gives, by kind of group (None without groups),
       and `total`, their sum; `gap`: the mean over kinds, as the baseline's over all draws plus the paired difference;
     - `size_error` and `gap_error`: standard errors over seeds (None with one seed);
@@ -109,6 +113,7 @@ def make_standings(rows: Iterable[Row], *, by_model: bool = False) -> list[Row]:
         place="model" if by_model else "''",
         excess=", ".join(excess.values()),
         baseline=BASELINE,
+        smallest=SMALL_BASELINE,
         order="model, seed, repetition",
         excess_means=", ".join(f"avg(excesses[{i}]) as excess_{kind}" for i, kind in enumerate(KINDS, 1)),
         excess_names=", ".join(f"excess_{kind}" for kind in KINDS),
@@ -127,7 +132,8 @@ def overall(standings: Sequence[Row]) -> list[Row]:
     """Compare methods over the graphs of one share, the smallest sets first.
 
     The columns: `method`; `graphs` and `draws`; `ratio`, the geometric mean of its size over the baseline's with its
-    interval, `arithmetic`, their arithmetic mean, `worst`, the largest of them, and `worst_on`, the graph; `gap` and
+    interval, `arithmetic`, their arithmetic mean, `worst`, the largest of them, and `worst_on`, the graph;
+    `small_ratio` and `small_worst`, the arithmetic mean and the largest of the ratios to split THR; `gap` and
     `gap_difference` (to the baseline) with their intervals; `gap_ratio`, by kind of group and for "all": the mean
     excess gap over the baseline's; `on_front`, the number of graphs on whose Pareto front it is; `fails`, the graphs
     where it does not cover; and means of `coverage`, rates and seconds.
@@ -147,6 +153,8 @@ def overall(standings: Sequence[Row]) -> list[Row]:
                 "arithmetic": _mean(row["ratio"] for row in mine),
                 "worst": worst["ratio"],
                 "worst_on": worst["setting"],
+                "small_ratio": _mean(row["small_ratio"] for row in mine),
+                "small_worst": max((row["small_ratio"] for row in mine if row["small_ratio"]), default=math.nan),
                 "gap": interval(np.array([row["gap"] for row in mine])),
                 "gap_difference": interval(
                     np.array([row["gap"] - b["gap"] for row, b in zip(mine, theirs, strict=True)])

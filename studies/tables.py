@@ -99,6 +99,8 @@ def grouped(rows: Iterable[Row], *names: str) -> dict[Any, list[Row]]:
 
 
 Entry = str | int | float | Spread | None
+#: The columns of a table by their heads: the name of a column of rows, or a function of a row.
+Columns = Mapping[str, str | Callable[[Row], Entry]]
 
 
 @dataclass(frozen=True)
@@ -116,10 +118,8 @@ class Table:
     notes: Sequence[str] = ()  #: sentences below the table
 
     @classmethod
-    def of(
-        cls, title: str, rows: Iterable[Row], columns: Mapping[str, str | Callable[[Row], Entry]], **more: Any
-    ) -> Table:
-        """Return a table with one line per row; a column is the name of one, or a function of a row."""
+    def of(cls, title: str, rows: Iterable[Row], columns: Columns, **more: Any) -> Table:
+        """Return a table with one line per row."""
         lines = [[row[c] if isinstance(c, str) else c(row) for c in columns.values()] for row in rows]
         return cls(title, list(columns), lines, **more)
 

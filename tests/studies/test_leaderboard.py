@@ -10,7 +10,7 @@ import pytest
 
 import napsets as ns
 from napsets.methods import METHODS, CalibrationData, Method, make_method
-from studies.draws import KINDS, DrawScope, draw, predicted_graph, scaled, train
+from studies.draws import FEATURED, KINDS, WITH_FEATURES, DrawScope, draw, measure, predicted_graph, scaled, train
 from studies.leaderboard import KIND
 from studies.tables import select
 
@@ -51,6 +51,21 @@ def test_a_row_is_the_evaluation_of_the_same_sets_by_the_library(folders):
         gap = ns.coverage_gap(sets, predicted.labels, drawn.groups[kind])
         assert (row[f"gap_{kind}"], row[f"chance_{kind}"], row[f"share_{kind}"]) == (gap.gap, gap.chance, gap.share)
         assert row[f"under_{kind}"] + row[f"over_{kind}"] == pytest.approx(row[f"gap_{kind}"])
+
+
+def test_a_method_with_features_compares_nodes_by_them(folders):
+    predicted = predicted_graph(GCN, folders)
+    predicted = replace(predicted, features=np.random.default_rng(0).normal(size=(predicted.labels.size, 5)))
+    drawn = draw(predicted, 0.3, ("small",), 7)
+    auto = ns.Auto(seed=7).calibrate(
+        predicted.graph,
+        predicted.probabilities,
+        predicted.labels,
+        drawn.inputs.calibration,
+        features=predicted.features,
+    )
+    assert measure("auto with features", drawn)["mean_size"] == ns.mean_size(auto.predict(drawn.rest, alpha=0.1))
+    assert measure("auto", drawn)["mean_size"] != measure("auto with features", drawn)["mean_size"]
 
 
 @dataclass(frozen=True)
@@ -118,7 +133,7 @@ def test_every_method_of_the_table_that_needs_no_extra_runs(folders):
         rows = run(folders, DrawScope(("small",), ("gcn",), (0,), (0.3,)))
     reasons = [str(one.message) for one in caught if "is left out" in str(one.message)]
     assert all("pip install" in reason for reason in reasons), reasons
-    assert len(rows) + len(reasons) == len(METHODS)
+    assert len(rows) + len(reasons) == len(METHODS) + len(FEATURED)
     for row in rows:
-        assert make_method(row["method"]) is not None
+        assert make_method(row["method"].removesuffix(WITH_FEATURES)) is not None
         assert 0.8 < row["coverage"] <= 1.0, row["method"]

@@ -32,7 +32,13 @@ def rows():
     return [
         row(method, size * (1 + repetition), gap, graph=graph, share=share, model=model, repetition=repetition)
         for graph, scale in (("dblp", 1.0), ("minesweeper", 2.0))
-        for method, size, gap in (("split", 2.0, 0.04), ("auto", scale, 0.02), ("auto-small", scale / 2, 0.06))
+        for method, size, gap in (
+            ("split", 2.0, 0.04),
+            ("thr", 1.6, 0.08),
+            ("auto", scale, 0.02),
+            ("auto with features", 0.8 * scale, 0.01),
+            ("auto-small", scale / 2, 0.06),
+        )
         for share in (0.05, 0.3)
         for model in ("gcn", "graphsage-mean")
         for repetition in (0, 1)
@@ -49,6 +55,15 @@ def test_averages_are_over_repetitions_and_ratios_over_graphs(rows):
     assert auto["gap_ratio"]["all"] == pytest.approx(0.5)
     assert auto["gap_ratio"]["neighbourhood"] == pytest.approx(0.5)  # of the graph that has neighbourhoods
     assert by_place["minesweeper", "gcn", 0.3, "auto"]["total"] == pytest.approx(3 * 0.02)
+    assert (auto["small_ratio"], auto["small_worst"]) == pytest.approx(((1 / 1.6 + 2 / 1.6) / 2, 2 / 1.6))
+
+
+def test_each_automatic_method_is_compared_with_the_method_without_a_graph_that_has_its_aim(rows):
+    even, small = sets.aims_table(select(make_standings(rows, by_model=True), share=0.3)).rows
+    assert even[1:3] == ["auto", "split APS"]
+    assert even[3:] == pytest.approx([0.6, 0.8, 0.75, 1.0, 0.25, 0.5, 2.0])
+    assert small[1:5] == ["auto-small", "split THR", None, None]
+    assert small[5:] == pytest.approx([0.75 / 1.6, 1 / 1.6, None, 1.5, 2.0])
 
 
 def test_the_p_value_of_one_repetition_is_the_tail_of_the_beta_binomial_law():
@@ -75,9 +90,9 @@ def test_p_values_over_repetitions_are_uniform_where_the_law_holds():
 def test_the_page_and_the_tables_show_every_method_on_every_graph(rows):
     text = sets.page(rows)
     assert "on 2 graphs of different kinds, with 2 models per\ngraph" in text
-    assert "| minesweeper | 200 | 0.800 | 3.00 | 3.00 | 1.50 |" in text
-    assert "| dblp | APS (4) | APS (4) |" in text
-    assert "ratio of mean sizes" in str(sets.summary(rows)[0])
+    assert "| minesweeper | 200 | 0.800 | 3.00 | 2.40 | 3.00 | 1.50 | 2.40 |" in text
+    assert "| dblp | APS (8) | APS (8) |" in text
+    assert "size of sets relative to" in str(sets.summary(rows)[0])
     assert "python -m studies sets" in sets.page([])
     assert sets.summary([]) == []
     assert "No results yet" in sets.page([row("auto", 1.0, 0.0)])  # nothing to compare with
@@ -88,5 +103,5 @@ def test_the_command_shows_the_rows_and_writes_their_page(studies, tmp_path, row
     options = ("--repetitions", 2, "--dataset", "dblp", "--dataset", "minesweeper", "--rows-only")
     code, shown, _ = studies("sets", "--results", tmp_path / "results", *options, "--page", tmp_path / "sets.md")
     assert code == 0
-    assert "30 % labelled: ratio of mean sizes" in shown
+    assert "30 % labelled: size of sets relative to" in shown
     assert (tmp_path / "sets.md").read_text(encoding="utf-8") == sets.page(rows)
