@@ -1,4 +1,4 @@
-"""Parts of the documentation that are generated during the build: command reference, method pages, notebooks."""
+"""Parts of the documentation that are generated during the build: command reference, method pages, benchmarks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from method_pages import filled, method_table
-from notebook_pages import page_of
 
 from napsets.cli import make_app
 
@@ -18,8 +17,6 @@ MARK = "<!-- commands -->"
 MEASURED = "<!-- measurements -->"
 #: Marks the place of the table of methods in a page.
 METHODS = "<!-- methods -->"
-#: A link to a notebook; it is replaced by a link to the notebook's page.
-LINK = re.compile(r"\]\(([\w./-]+)\.ipynb(#[\w-]*)?\)")
 #: The panel of the options that all commands share, which are listed once.
 COMMON = "Common options"
 
@@ -29,27 +26,14 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     for mark, make in ((MARK, command_reference), (MEASURED, measurements), (METHODS, method_table)):
         if mark in markdown:
             markdown = markdown.replace(mark, make())
-    return LINK.sub(lambda link: f"]({link[1]}.md{link[2] or ''})", filled(markdown))
-
-
-def on_files(files: Any, config: Any) -> Any:
-    """Add a page and the pictures of each notebook; the notebook itself is kept for download."""
-    from mkdocs.structure.files import File
-
-    for notebook in [file for file in files if file.src_uri.endswith(".ipynb")]:
-        page, pictures = page_of(Path(notebook.abs_src_path))
-        folder = Path(notebook.src_uri).parent.as_posix()
-        generated = {Path(notebook.src_uri).stem + ".md": page} | pictures
-        for name, content in generated.items():
-            files.append(File.generated(config, f"{folder}/{name}", content=content))
-    return files
+    return filled(markdown)
 
 
 def measurements() -> str:
     """Return the benchmark results, one section per file."""
     paths = sorted((Path(__file__).parents[1] / "benchmarks" / "results").glob("*.md"))
-    # Headings move down one level, because the page has its own title.
-    texts = [re.sub(r"^#", "##", path.read_text(encoding="utf-8"), flags=re.M) for path in paths]
+    # Headings move down two levels: the page has its own title, and a section for them.
+    texts = [re.sub(r"^#", "###", path.read_text(encoding="utf-8"), flags=re.M) for path in paths]
     return "\n\n".join(texts) or "Not measured in this version."
 
 

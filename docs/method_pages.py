@@ -39,9 +39,12 @@ def _task(name: str) -> str:
 
 
 def _linked(name: str) -> str:
-    """Return a method's name, as a link if it, or the method that it is an alias of, has a page."""
-    page = f"methods/{ALIASES.get(name, name)}.md"
-    return f"[`{name}`]({page})" if (Path(__file__).parent / page).exists() else f"`{name}`"
+    """Return a method's name, as a link to its section, or to that of the method that it is an alias of."""
+    wanted = ALIASES.get(name, name)
+    for page in sorted((Path(__file__).parent / "methods").glob("*.md")):
+        if f"<!-- method {wanted} -->" in page.read_text(encoding="utf-8"):
+            return f"[`{name}`](methods/{page.name}#{wanted})"
+    return f"`{name}`"
 
 
 def header(name: str) -> str:

@@ -63,7 +63,7 @@ def pytest_unconfigure() -> None:
 
 #: Kinds of tests and files of tests that take longest.
 LONGEST = (
-    "spark", "browser", "test_code_blocks.py", "test_notebooks.py", "test_demo.py", "test_signals.py",
+    "spark", "browser", "test_code_blocks.py", "test_demo.py", "test_signals.py",
     "test_streamed_prediction.py", "test_learned_law.py", "test_golden.py", "test_set_properties.py",
     "test_validity.py", "test_levels.py", "test_live_machine.py", "test_pooling.py", "test_surface.py",
 )  # fmt: skip

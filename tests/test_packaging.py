@@ -35,9 +35,11 @@ def test_the_extra_for_developers_brings_the_others_that_its_row_says():
     assert set(re.findall(r"\w+", own)[1:]) == set(PROJECT["optional-dependencies"]) - {"dev", "polars"}
 
 
-def test_the_version_is_the_same_everywhere():
-    cited = re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text("utf-8"), flags=re.M)
-    assert [PROJECT["version"], *cited] == [napsets.__version__] * 2
+def test_the_version_stands_in_one_place():
+    assert re.fullmatch(r"\d+\.\d+\.\d+", napsets.__version__)
+    for file in ("pyproject.toml", "CITATION.cff", "docs/cite.md", "README.md"):
+        assert napsets.__version__ not in (ROOT / file).read_text("utf-8"), file
+    assert f"## {napsets.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
 def test_the_package_says_that_it_is_typed():

@@ -1,10 +1,10 @@
-"""napsets: distribution-free prediction sets for node classification.
+"""napsets: distribution-free prediction sets for the nodes of a graph.
 
-Give it a graph, any classifier's probabilities and the labels of some nodes; it gives every other node a set of
-labels that is to contain the truth with probability 1 − alpha, calibrated on the node's own neighbourhood.
+It takes a graph, the probabilities of any classifier and the labels of some nodes, and returns a set of labels for
+every other node that contains the true label with probability 1 − alpha.
 
-The public names are listed in ``__init__.pyi``, and imported when they are first used: ``import napsets`` loads nothing
-heavy, so that the command can be stopped (Ctrl-C) without a word from the moment it starts.
+The public names are listed in ``__init__.pyi`` and imported when they are first used, so that ``import napsets`` loads
+nothing heavy and the command can be interrupted (Ctrl-C) from the moment it starts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 def _read_stub() -> tuple[dict[str, str], list[str]]:

@@ -1,4 +1,4 @@
-"""Every method of the table has a page, and the lines on it run."""
+"""Every method of the table has a section on a page, and the lines on it run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from worlds import make_world
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "methods"
-SECTIONS = ["Idea", "Definition", "Guarantee", "Cost", "When to use it", "When not to use it", "Measured", "Source"]
+SECTIONS = ["Guarantee", "Cost", "Use it if", "Do not use it if", "Source"]
 #: Methods whose extra is not always there, with what tells.
 EXTRAS = {"by-community": "sknetwork"}
 #: An alias stands on the page of its method.
@@ -37,27 +37,35 @@ def pages():
         table.update(before)
 
 
-def test_every_method_has_a_page_and_every_page_a_method():
-    assert {path.stem for path in FOLDER.glob("*.md")} == set(NAMES)
+def section_of(name: str) -> str:
+    """The section of a method, on the page of its family."""
+    texts = [path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")]
+    (text,) = [text for text in texts if f"<!-- method {name} -->" in text]
+    (section,) = [part for part in re.split(r"^(?=## )", text, flags=re.M) if f"<!-- method {name} -->" in part]
+    return section
 
 
-def test_the_page_of_a_method_names_its_aliases():
+def test_every_method_has_a_section_and_every_section_a_method():
+    text = "".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md"))
+    assert sorted(re.findall(r"^<!-- method ([a-z-]+) -->$", text, flags=re.M)) == sorted(NAMES)
+
+
+def test_the_section_of_a_method_names_its_aliases():
     for alias, name in ALIASES.items():
         assert alias in METHODS
-        assert f"`{alias}` " in (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+        assert f"`{alias}` " in section_of(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_says_what_to_know_in_the_same_order(name):
-    text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
-    assert text.startswith(f"# {title(name)}\n\n<!-- method {name} -->\n")
-    assert re.findall(r"^## (.+)$", text, flags=re.M) == SECTIONS
+def test_a_section_says_what_to_know_in_the_same_order(name):
+    text = section_of(name)
+    assert text.startswith(f"## {title(name)} {{#{name}}}\n\n<!-- method {name} -->\n")
+    assert [part for part in re.findall(r"^\*\*([^*]+?)\.?\*\*", text, flags=re.M) if part != "Definition"] == SECTIONS
     assert f"<!-- measured {name} -->" in text
-    assert f"methods/{name}.md" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
 
 def test_a_page_is_filled_with_what_the_code_says_and_what_was_measured(pages):
-    text = pages.filled((FOLDER / "naps.md").read_text(encoding="utf-8"))
+    text = pages.filled(section_of("naps"))
     assert "<!--" not in text
     assert f"**{ns.list_methods()['naps']}**" in text
     assert "`Hops`" in text
