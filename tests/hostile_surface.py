@@ -171,6 +171,7 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
             world.graph, np.ones((world.size, 2)), world.y, world.calibration, [], world.nodes
         )
     ),
+    "NodePredictions": _once(lambda world: ns.datasets.NodePredictions(np.arange(world.size), world.p, world.y)),
     "NAPS": lambda world: ns.NAPS(),
     "SplitConformal": lambda world: ns.SplitConformal(),
     "Auto": lambda world: ns.Auto(),

@@ -133,6 +133,8 @@ class World:
             "num_blocks": [2],
             "num_classes": [3],
             "num_features": [4],
+            "node_type": [None],
+            "metapaths": [()],
             "num_nodes": [size, None],
             "original_ids": [None, np.arange(size)],
             "outputs": [self.p, self.outputs],

@@ -24,10 +24,10 @@ from napsets.checks.compressed import (
     weights_mean,
 )
 from napsets.checks.frames import find_rows
-from napsets.checks.values import check_count, check_progress, check_threads, plain, shown
+from napsets.checks.values import check_count, check_list, check_progress, check_threads, plain, shown
 from napsets.errors import InvalidInputError, imported, warn
 from napsets.features import check_features, nearest_nodes
-from napsets.other_graphs import Metapaths, TypedGraph, check_whole, is_dgl, is_hetero, is_igraph
+from napsets.other_graphs import PATHS, Metapaths, TypedGraph, check_whole, is_dgl, is_hetero, is_igraph
 
 if TYPE_CHECKING:
     import networkx
@@ -181,7 +181,7 @@ class EdgeList:
                 lambda kind: data[kind].num_nodes, lambda etype: data[etype].edge_index,
             )  # fmt: skip
             return cls(types.name, *types.between(node_type, metapaths), both_ways=True)
-        if node_type is not None or metapaths:
+        if node_type is not None or check_list("metapaths", metapaths, PATHS):
             raise InvalidInputError("`node_type` and `metapaths` must be left out where all nodes have the same type")
         edge_index = getattr(data, "edge_index", None)
         if edge_index is None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import IntArray, check_integers
-from napsets.checks.values import choose, shown
+from napsets.checks.values import check_list, choose, shown
 from napsets.errors import InvalidInputError
 
 #: An edge type of a graph with several types of nodes: those of its sources, its name, and those of its targets.
@@ -19,6 +19,7 @@ EdgeType = tuple[str, str, str]
 
 #: Metapaths, each a sequence of edge types that starts and ends at the same type of node.
 Metapaths = Sequence[Sequence[EdgeType]]
+PATHS = "lists of edge types"
 
 
 def is_hetero(graph: object) -> bool:
@@ -74,7 +75,7 @@ class TypedGraph:
             node_type = kinds[0]
         node_type = choose("node_type", node_type, {kind: kind for kind in kinds})
         parts = [self._pairs(kind) for kind in self.edge_types if kind[0] == kind[2] == node_type]
-        parts += [self._along(node_type, path) for path in metapaths]
+        parts += [self._along(node_type, path) for path in check_list("metapaths", metapaths, PATHS)]
         if not parts:
             raise InvalidInputError(
                 f"`{self.name}` has no edges between nodes of type {node_type!r}; pass metapaths=[[…]], each a list of "
@@ -91,8 +92,8 @@ class TypedGraph:
         """Return the pairs of nodes that a path of edge types joins: a product of sparse matrices."""
         import scipy.sparse
 
-        steps: list[EdgeType] = [(start, name, end) for start, name, end in path]
-        unknown = [step for step in steps if step not in set(self.edge_types)]
+        steps = [tuple(check_list("metapaths", step, "edge types")) for step in check_list("metapaths", path, PATHS)]
+        unknown = [step for step in steps if step not in list(self.edge_types)]
         if unknown:
             raise InvalidInputError(f"`metapaths` must hold edge types: {self._listed}; got {shown(unknown[0])}")
         ends = [node_type, *(step[2] for step in steps)]

@@ -122,13 +122,6 @@ def test_a_module_of_pytorch_geometric_is_trained_and_named(tiny):
     assert predictions.take(tiny.test).accuracy > 0.6
 
 
-def test_predictions_of_a_training_run_survive_a_file(tiny, tmp_path):
-    predictions = train(tiny, **QUICK)
-    back = type(predictions).load(predictions.save(tmp_path / "p.parquet"))
-    assert np.array_equal(back.probabilities, predictions.probabilities)
-    assert back.settings == predictions.settings
-
-
 def test_progress_counts_epochs_up_to_the_total(tiny):
     seen = []
     train(tiny, progress=lambda done, total: seen.append((done, total)), **QUICK)

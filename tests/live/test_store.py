@@ -146,3 +146,11 @@ def test_a_kill_loses_nothing_that_was_answered(store):
     process.wait()
     with ns.Live.open(store) as live:
         assert answered <= live.status()["nodes"] - 40 <= answered + 1
+
+
+@pytest.mark.parametrize("folder", ["", "."])
+def test_the_folder_that_one_works_in_is_not_replaced_by_a_store(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInputError, match="`path` must be a new folder"):
+        ns.Live("split").save(folder)
+    assert not list(tmp_path.iterdir())

@@ -19,6 +19,7 @@ from napsets.checks.arguments import (
     check_index,
     check_integers,
     check_labels,
+    check_probabilities,
     frozen,
     sealed,
 )
@@ -31,6 +32,7 @@ from napsets.checks.values import (
     check_number,
     check_seed,
     check_settings,
+    shown,
 )
 from napsets.errors import InvalidInputError, imported, warn
 from napsets.graph import Graph, check_graph
@@ -258,10 +260,27 @@ class NodePredictions(Sealed):
     class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.split is None:
-            object.__setattr__(self, "split", np.full(len(self.nodes), ""))
-        for name in ("nodes", "probabilities", "labels", "split"):
-            object.__setattr__(self, name, frozen(np.asarray(getattr(self, name))))
+        nodes = check_integers("nodes", self.nodes).astype(np.int64, copy=False)
+        if nodes.size and (nodes.min() < 0 or np.unique(nodes).size != nodes.size):
+            raise InvalidInputError("`nodes` must hold ids of at least 0, each once; some repeat or are negative")
+        probabilities = check_probabilities(self.probabilities)
+        size, classes = probabilities.shape
+        if size != nodes.size:
+            raise InvalidInputError(f"`probabilities` must have one row per node, {nodes.size}; got {size}")
+        labels = check_labels(self.labels, size=size, num_classes=classes)
+        split = np.full(size, "") if self.split is None else as_column("split", self.split)
+        if split.dtype.kind != "U" or split.shape != (size,):
+            raise InvalidInputError(f"`split` must hold one name of a part per node, {size}; got {shown(self.split)}")
+        names = check_names("class_names", self.class_names)
+        if names is not None and len(names) != classes:
+            raise InvalidInputError(f"`class_names` must have one name per class, {classes}; got {len(names)}")
+        for name in ("dataset", "model"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidInputError(f"`{name}` must be a name; got {shown(getattr(self, name))}")
+        checked = {"nodes": nodes, "probabilities": probabilities, "labels": labels, "split": split}
+        for name, array in checked.items():
+            object.__setattr__(self, name, frozen(array))
+        object.__setattr__(self, "class_names", names)
         object.__setattr__(self, "settings", check_settings(self.settings))
 
     @property

@@ -143,7 +143,7 @@ class Store:
     def copy_to(self, path: str | os.PathLike[str]) -> Path:
         """Write the log to a new folder, whole or not at all."""
         target = Path(check_path("path", path))
-        if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        if not target.name or (target.exists() and not (target.is_dir() and not any(target.iterdir()))):
             raise InvalidInputError(f"`path` must be a new folder; {os.fspath(target)} is there already")
         draft = target.parent / f".{target.name}.{draft_mark()}"
         draft.mkdir(parents=True)
