@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from napsets.methods import title
-from studies.collections import DESCRIPTIONS
 from studies.draws import KINDS, MODELS, DrawScope, draw_kind
-from studies.standings import BASELINE, front_figure, make_standings, overall
-from studies.tables import Entry, Row, Table, distinct, fill_page, fold, grouped, percent, select, spread
+from studies.standings import BASELINE, SMALL_BASELINE, front_figure, make_standings, overall
+from studies.tables import Columns, Row, Table, distinct, fill_page, fold, grouped, percent, select
 
 COMMAND = "python -m studies leaderboard --jobs 2 --page docs/leaderboard.md"
 FULL = DrawScope(slow=("cf-gnn",))
@@ -28,8 +26,6 @@ KIND = draw_kind(
         1000 * cell["seed"] + cell["repetition"],
     ),
 )
-#: Methods that choose automatically.
-_CHOOSING = ("auto", "auto-small")
 _CAPTION = "Set size and unevenness of coverage of each method on each graph, {} of the nodes labelled"
 
 
@@ -47,16 +43,12 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def page(rows: Sequence[Row]) -> str:
-    """Return the page in Markdown: a picture, the findings, and the tables, each kind behind a fold of its own."""
+    """Return the page in Markdown: pictures, findings, and one table for each share of labels."""
     by_share = _by_share(rows)
     if not by_share:
         return fill_page("leaderboard", COMMAND, {})
     pictures = {share: f"![{_CAPTION.format(percent(share))}](figures/{_picture(share)}.svg)" for share in by_share}
-    summaries, first = {share: overall(standings) for share, standings in by_share.items()}, max(by_share)
-    kinds: dict[str, Callable[[float], Sequence[Table]]] = {
-        "All graphs together": lambda share: [_overall_table(summaries[share], share)],
-        "Graph by graph": lambda share: _graph_tables(by_share[share], summaries[share], share),
-    }
+    first = max(by_share)
     parts = {
         "labelled": percent(first),
         "picture": pictures.pop(first),
@@ -67,16 +59,12 @@ def page(rows: Sequence[Row]) -> str:
         "settings": _settings(rows),
         "baseline": BASELINE,
         "baseline_title": title(BASELINE),
+        "small_title": title(SMALL_BASELINE),
         "target": 1.0 - rows[0]["alpha"],
         "results": [
+            *(_overall_table(overall(standings), share) for share, standings in by_share.items()),
             *(fold(f"Picture: {percent(share)} labelled", picture) for share, picture in pictures.items()),
-            *(
-                fold(f"{heading}, {percent(share)} labelled", *tables(share))
-                for heading, tables in kinds.items()
-                for share in by_share
-            ),
         ],
-        "graphs": _graph_table(rows),
     }
     return fill_page("leaderboard", COMMAND, parts)
 
@@ -90,7 +78,7 @@ def _picture(share: float) -> str:
 
 
 def findings(standings: Sequence[Row]) -> list[str]:
-    """Return the findings for one share of labels, including where the methods that choose automatically lose."""
+    """Return which methods have the smallest sets and the most even coverage, and which do not cover."""
     summaries = overall(standings)
     graphs = len(distinct(standings, "dataset"))
     able = [row for row in summaries if not row["fails"] and row["graphs"] == graphs]
@@ -103,30 +91,10 @@ def findings(standings: Sequence[Row]) -> list[str]:
             f"{small['ratio'].text(2)} times the size of `{BASELINE}`. `{even['method']}` has the most even coverage: "
             f"its gap is {even['gap'].text()}, compared with {base['gap'].text()} for `{BASELINE}`."
         )
-    often = sorted(summaries, key=lambda row: -row["on_front"])[:3]
-    names = ", ".join(f"`{row['method']}` ({row['on_front']})" for row in often)
-    sentences.append(f"Methods that are on the Pareto front of the most graphs: {names}.")
     failing = [f"`{row['method']}` ({', '.join(row['fails'])})" for row in summaries if row["fails"]]
     if failing:
         sentences.append(f"Methods whose coverage is clearly too low on a graph: {'; '.join(failing)}.")
-    wide = [row for row in summaries if row["coverage"] > 1.0 - standings[0]["alpha"] / 2]
-    if wide:
-        sentences.append(
-            "Methods whose average coverage is far too high, with larger sets than necessary: "
-            + ", ".join(f"`{row['method']}` ({row['coverage']:.3f})" for row in wide)
-            + "."
-        )
-    return sentences + [_about(row) for row in summaries if row["method"] in _CHOOSING]
-
-
-def _about(summary: Row) -> str:
-    """Describe the results of a method that chooses automatically."""
-    return (
-        f"`{summary['method']}`, which chooses automatically, has sets {summary['ratio'].text(2)} times the size of "
-        f"`{BASELINE}`, at worst {summary['worst']:.2f} times ({summary['worst_on']}). Its gap differs from that of "
-        f"`{BASELINE}` by {summary['gap_difference'].text()}. It is on the Pareto front of {summary['on_front']} of "
-        f"{summary['graphs']} graphs."
-    )
+    return sentences
 
 
 def _settings(rows: Sequence[Row]) -> str:
@@ -151,11 +119,12 @@ def _settings(rows: Sequence[Row]) -> str:
 
 
 #: The columns of the table over all graphs.
-_OVERALL: dict[str, Any] = {
+_OVERALL: Columns = {
     "method": "method",
-    "size ratio (95 %)": lambda row: row["ratio"].text(),
+    "of split APS (95 %)": lambda row: row["ratio"].text(),
     "worst": "worst",
     "on": "worst_on",
+    "of split THR": "small_ratio",
     "gap (95 %)": lambda row: row["gap"].text(),
     "minus the baseline's (95 %)": lambda row: row["gap_difference"].text(),
     "coverage": "coverage",
@@ -167,58 +136,9 @@ _OVERALL: dict[str, Any] = {
 
 
 def _overall_table(summaries: Sequence[Row], share: float) -> Table:
-    heading = f"{percent(share)} labelled, all models: relative to `{BASELINE}`, smallest sets first"
-    notes = ["Seconds: time to calibrate and predict; scores that several methods share count for the first of them."]
-    return Table.of(heading, summaries, _OVERALL, digits={"worst": 2}, notes=notes)
-
-
-def _graph_tables(standings: Sequence[Row], summaries: Sequence[Row], share: float) -> list[Table]:
-    """Return size, gap and coverage of each method on each graph; those on the Pareto front are bold."""
-    shown: dict[str, Callable[[Row], str]] = {
-        "mean size ± standard error over seeds": lambda row: _pair(row["size"], row["size_error"], 2),
-        "excess gap ± standard error over seeds": lambda row: _pair(row["gap"], row["gap_error"], 3),
-        "coverage": lambda row: f"{row['coverage']:.3f}",
-    }
-    graphs, places = distinct(standings, "dataset"), {(row["method"], row["dataset"]): row for row in standings}
-
-    def entry(place: tuple[str, str], text: Callable[[Row], str]) -> Entry:
-        row = places.get(place)
-        return None if row is None else f"**{text(row)}**" if row["on_front"] else text(row)
-
-    return [
-        Table(
-            f"{percent(share)} labelled: {heading}",
-            ["method", *graphs],
-            [[row["method"], *(entry((row["method"], graph), text) for graph in graphs)] for row in summaries],
-        )
-        for heading, text in shown.items()
+    heading = f"{percent(share)} labelled, all models, smallest sets first"
+    notes = [
+        "Sizes: relative to split APS, the geometric mean over graphs; relative to split THR, the arithmetic mean. "
+        "Seconds: time to calibrate and predict; scores that several methods share count for the first of them."
     ]
-
-
-def _graph_table(rows: Sequence[Row]) -> Table:
-    """Return a description of each graph, the number of labelled nodes, and the accuracy of each model."""
-    base = select(rows, method=BASELINE)
-    graphs, shares, models = (distinct(base, name) for name in ("dataset", "share", "model"))
-
-    def average(name: str, **where: Any) -> float:
-        known = spread(select(base, **where), name)
-        return math.nan if known is None else known.mean
-
-    labels = {f"labels, {percent(share)}": share for share in shares}
-    columns = ["graph", "description", *labels, *(f"accuracy, {model}" for model in models)]
-    lines: list[list[Entry]] = [
-        [
-            graph,
-            DESCRIPTIONS.get(graph),
-            *(average("labels", dataset=graph, share=share) for share in shares),
-            *(average("accuracy", dataset=graph, model=model) for model in models),
-        ]
-        for graph in graphs
-    ]
-    heading = "Description, labelled nodes, and accuracy of the models"
-    return Table(heading, columns, lines, dict.fromkeys(labels, 0))
-
-
-def _pair(value: float, error: float | None, digits: int) -> str:
-    text = f"{value:.{digits}f}" if error is None else f"{value:.{digits}f} ± {error:.{digits}f}"
-    return text.replace("-", "−")
+    return Table.of(heading, summaries, _OVERALL, digits={"worst": 2, "of split THR": 2}, notes=notes)

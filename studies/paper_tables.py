@@ -96,12 +96,14 @@ def _metric(rows: Sequence[Row], scope: Scope, name: str) -> Table:
         f"Medians over {scope.repetitions} repetitions of means over {scope.evaluated:,} nodes, as in the released "
         "code; mean ± standard deviation over training seeds. Δ: ours minus the published number."
     ]
+    chances = scope.protocols if name == "pccv" else ()
     for (dataset, model), method in product(_models(rows, scope), METHODS):
         here = select(rows, dataset=dataset, model=model, method=method, hops=0 if method == BASELINE else scope.hops)
         ours = [spread(select(here, protocol=protocol), name) for protocol in scope.protocols]
+        floors = [spread(select(here, protocol=protocol), f"{name}_chance") for protocol in chances]
         theirs, slip = (numbers.get((name, dataset, model, method)) for numbers in (PRINTED, CORRECTED))
         differences = [_difference(value, theirs) for value in ours]
-        lines.append([SETUPS[dataset].title, MODELS[model], method, *ours, theirs, *differences])
+        lines.append([SETUPS[dataset].title, MODELS[model], method, *ours, *floors, theirs, *differences])
         if slip is not None:
             where = f"{SETUPS[dataset].title}, {MODELS[model]}, {method}"
             notes.append(f"{where}: the paper prints {slip}, a slip for {theirs}.")
@@ -111,22 +113,12 @@ def _metric(rows: Sequence[Row], scope: Scope, name: str) -> Table:
             f"Strata of set sizes on {title}: {', '.join(f'{low} to {high}' for low, high in SETUPS[dataset].strata)}."
             for dataset, title in places
         ]
-    if name == "pccv":
-        notes += [_chance_note(select(rows, dataset=dataset), title, scope) for dataset, title in places]
-    deltas = [f"Δ {protocol}" for protocol in scope.protocols]
-    columns = ["Dataset", "Model", "Method", *scope.protocols, "Printed", *deltas]
+    if chances:
+        notes.append("By chance: PCCV of sets whose coverage is exactly 1 − alpha everywhere.")
+    measured = [*scope.protocols, *(f"{protocol}, by chance" for protocol in chances)]
+    columns = ["Dataset", "Model", "Method", *measured, "Printed", *(f"Δ {protocol}" for protocol in scope.protocols)]
     heading = f"Table {number}: {title} at alpha {scope.alpha:g}, K = {scope.hops}"
     return Table(heading, columns, lines, dict.fromkeys(columns, digits), notes)
-
-
-def _chance_note(rows: Sequence[Row], title: str, scope: Scope) -> str:
-    """Describe the PCCV of sets that contain each label independently with probability 1 − alpha."""
-    floors = [
-        f"{min(values):.3f} to {max(values):.3f} under `{protocol}`"
-        for protocol in scope.protocols
-        if (values := [row["pccv_chance"] for row in select(rows, protocol=protocol)])
-    ]
-    return f"By chance alone, with coverage of exactly 1 − alpha everywhere, PCCV on {title} is {', '.join(floors)}."
 
 
 def ablation(rows: Sequence[Row], scope: Scope) -> Table:

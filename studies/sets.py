@@ -8,7 +8,6 @@ everywhere.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, NamedTuple
@@ -62,7 +61,6 @@ def page(rows: Sequence[Row]) -> str:
         "repetitions": f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}",
         "everywhere": [aims_table(standings), *summary(rows)],
         "tests": [_LAW, "\n".join(tested)] if tested else "",
-        "choices": _choice_table(rows),
         "by_graph": [
             table for share, model in product(shares, models) for table in _graph_tables(standings, rows, share, model)
         ],
@@ -186,21 +184,6 @@ def _test_sentences(rows: Sequence[Row], method: str) -> list[str]:
         f"Bonferroni correction {min(1.0, worst.p_value * len(tests)):.2g}. {below} of them are below 0.05; "
         f"{0.05 * len(tests):.1f} are expected."
     ]
-
-
-def _choice_table(rows: Sequence[Row]) -> Table:
-    """Return the most frequent choices of `auto` on each graph."""
-    shares = distinct(rows, "share")
-    chosen = select(rows, method="auto") + select(rows, method=f"auto{WITH_FEATURES}")
-    choices = grouped(chosen, "dataset", "share")
-
-    def most(graph: str, share: float) -> str:
-        counts = Counter(row["choice"] for row in choices.get((graph, share), []))
-        return "; ".join(f"{name} ({times})" for name, times in counts.most_common(3))
-
-    lines = [[graph, *(most(graph, s) for s in shares)] for graph in _in_order(distinct(rows, "dataset"), GRAPHS)]
-    title = "The three most frequent choices, over models, repetitions, with features and without"
-    return Table(title, ["graph", *(f"{percent(share)} labelled" for share in shares)], lines)
 
 
 def _graph_tables(standings: Sequence[Row], rows: Sequence[Row], share: float, model: str) -> list[Table]:

@@ -42,12 +42,6 @@ with drawn as (
 ), baseline as (
     select dataset, place, share, avg(mean_size order by position) as size, avg(excess order by position) as gap
     from drawn where method = '{baseline}' group by all
-), by_seed as (
-    select dataset, place, share, method, seed, avg(mean_size) as size, avg(excess) as gap from paired group by all
-), errors as (
-    select dataset, place, share, method,
-        stddev_samp(size) / sqrt(count(*)) as size_error, stddev_samp(gap) / sqrt(count(*)) as gap_error
-    from by_seed group by all
 ), by_draw as (  -- models share the labels and the evaluated nodes of a draw
     select dataset, place, share, method, seed, repetition,
         avg(alpha * (1 - alpha) * (1 / level_labels + 1 / nodes)) as variance
@@ -66,11 +60,10 @@ with drawn as (
     from paired group by all
 ), standing as (
     select own.* exclude difference, baseline.size * ratio as size, difference + baseline.gap as gap,
-        size_error, gap_error, coverage_error, list_sum([{excess_names}]) as total,
+        coverage_error, list_sum([{excess_names}]) as total,
         coverage >= 1 - alpha - {clearly} * coverage_error as covers,
         case when place = '' then dataset else dataset || ', ' || place end as setting
-    from own join baseline using (dataset, place, share)
-        join errors using (dataset, place, share, method) join chance using (dataset, place, share, method)
+    from own join baseline using (dataset, place, share) join chance using (dataset, place, share, method)
 )
 select * exclude position, covers and better is null as on_front
 from (
@@ -95,7 +88,6 @@ def make_standings(rows: Iterable[Row], *, by_model: bool = False) -> list[Row]:
       that of split THR (None without rows of it); `size`: the baseline's mean size over all draws times `ratio`;
     - `excess_KIND`: mean excess of the gap of coverage over what chance gives, by kind of group (None without groups),
       and `total`, their sum; `gap`: the mean over kinds, as the baseline's over all draws plus the paired difference;
-    - `size_error` and `gap_error`: standard errors over seeds (None with one seed);
     - `coverage`, `empty_rate`, `full_rate` (means) and `seconds` (the median);
     - `covers`: whether the mean coverage is not clearly below 1 − alpha, given its law's standard error,
       `coverage_error`;
