@@ -7,24 +7,25 @@ what is judged.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index, frozen, sealed
 from napsets.checks.frames import find_nodes
-from napsets.checks.values import check_alpha, check_hops, check_list, check_progress, check_seed, shown
+from napsets.checks.values import check_alpha, check_count, check_hops, check_list, check_progress, check_seed, shown
 from napsets.errors import InvalidInputError, warn
 from napsets.evaluation.gaps import own_groups
 from napsets.evaluation.judgement import check_groups, judge_rows
 from napsets.evaluation.kinds import SETS, Kind, kind_of
 from napsets.evaluation.kinds import interval_methods as interval_methods
 from napsets.evaluation.metrics import groups_of_partition, neighbourhood_partition
+from napsets.evaluation.repeats import RepeatedComparison, random_splits
 from napsets.evaluation.results import Comparison, MethodResult
 from napsets.graph import check_graph
-from napsets.kernels.threads import stages
+from napsets.kernels.threads import Progress, stages
 from napsets.localisers import LocalThresholds
 from napsets.methods import (
     Auto,
@@ -50,6 +51,20 @@ CURVE_ALPHAS: tuple[float, ...] = (0.01, 0.02, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25
 AnyMethod = str | Calibratable | Calibrated
 
 
+@overload
+def compare(
+    graph: Any, probabilities: ArrayLike, labels: ArrayLike, calibration: ArrayLike, nodes: ArrayLike, *,
+    splits: None = None, **options: Any,
+) -> Comparison: ...  # fmt: skip
+
+
+@overload
+def compare(
+    graph: Any, probabilities: ArrayLike, labels: ArrayLike, calibration: ArrayLike, nodes: ArrayLike, *,
+    splits: int, **options: Any,
+) -> RepeatedComparison: ...  # fmt: skip
+
+
 def compare(
     graph: Any,
     probabilities: ArrayLike,
@@ -57,6 +72,7 @@ def compare(
     calibration: ArrayLike,
     nodes: ArrayLike,
     *,
+    splits: int | None = None,
     evidence: ArrayLike | None = None,
     methods: Sequence[AnyMethod] | Mapping[str, AnyMethod] | None = None,
     alpha: float = 0.1,
@@ -72,7 +88,7 @@ def compare(
     logits: bool = False,
     progress: Any = None,
     **settings: Any,
-) -> Comparison:
+) -> Comparison | RepeatedComparison:
     """Predict `nodes` with several methods, and evaluate the predictions on the truth.
 
     Parameters
@@ -81,6 +97,9 @@ def compare(
         As in `NAPS.calibrate`; with a score of numbers, the model's outputs and the targets.
     nodes : array
         What to predict and judge, where the truth is known: a boolean mask, or nodes as in `NAPS.predict`.
+    splits : int, optional
+        Repeat the comparison on this many random divisions of `calibration` and `nodes` into as many of each.
+        The result is a `RepeatedComparison`, with means and standard deviations.
     evidence : array, optional
         As in `NAPS.calibrate`, for methods that learn from labels. The others are calibrated without it, on the same
         `calibration`, and the result says which they are.
@@ -142,58 +161,98 @@ def compare(
     trained = np.empty(0, np.int64) if training is None else check_index("training", training, data.outputs.shape[0])
     overlap = data.trained or int(np.isin(data.calibration, trained).sum())
     data = replace(data, trained=overlap, _scored={})
-    graph = data.graph
     evaluation_nodes = frozen(_check_judged(nodes, data))
-    truth = data.truth[evaluation_nodes]
-    plain = data.without_evidence()
-    if plain is not data and not any(method.uses_evidence for method in named.values()):
+    if data.evidence is not None and not any(method.uses_evidence for method in named.values()):
         raise InvalidInputError(
             "`evidence` must be left out where no method learns from it: all of these set their thresholds on all "
             "calibration labels. Compare 'auto', 'informed' or 'naps-exact' too."
         )
-    # Calibration takes about as long as finding thresholds.
-    weights = [*[1] * len(named), len(named)]
-    *fits, finding = stages(check_progress(progress), weights, evaluation_nodes.size)
-    calibrated = []
-    for method, report in zip(named.values(), fits, strict=True):
-        calibrated.append(method.calibrate_data(data if method.uses_evidence else plain))
+
+    setup = _Setup(items, kind, chosen, rates, hops, shared, groupings, strata, trained)
+    report = check_progress(progress)
+    if splits is None:
+        return setup.compare(data, evaluation_nodes, named, report)
+    repetitions = check_count("splits", splits, minimum=1, maximum=100_000)
+    tables = []
+    for split, (known, judged) in enumerate(
+        random_splits(data.calibration, evaluation_nodes, repetitions, shared["seed"])
+    ):
+        trained_on = int(np.isin(known, trained).sum()) if trained.size else data.trained
+        divided = replace(data, calibration=frozen(known), trained=trained_on, _scored={})
+        methods_again = _make_methods(items, shared | {"seed": (shared["seed"] + split) % 2**64}, kind)
+        tables.append(setup.compare(divided, frozen(judged), methods_again, None).rows())
         if report is not None:
-            report(1, 1)
-    thresholds = find_thresholds(calibrated, evaluation_nodes, rates, progress=finding)
-    predictions, curves = _predict(calibrated, thresholds, rates, evaluation_nodes, truth, kind)
-    first = predictions[0]
-    ranges = kind.check_strata(strata, first)
-    partition = neighbourhood_partition(graph, evaluation_nodes, seed=shared["seed"])
-    usual = {"neighbourhood": groups_of_partition(partition, graph.num_nodes)}
-    usual |= kind.groups(graph, data, chosen, evaluation_nodes)
-    own = {name: group[evaluation_nodes] for name, group in usual.items()}
-    neighbourhoods = own["neighbourhood"]
-    own |= {name: own_groups(first, group) for name, group in groupings.items()}
-    results = tuple(
-        MethodResult(
-            **vars(judge_rows(prediction, truth, strata=ranges, neighbourhoods=neighbourhoods, groups=own)),
-            name=name,
-            title=title(name, chosen) if items[name] == name else name,
-            calibrated=method,
-            prediction=prediction,
-            curves=curve,
+            report((split + 1) * judged.size, repetitions * judged.size)
+    return RepeatedComparison(
+        splits=tables, alpha=rates[0], size=kind.size, calibration=data.calibration.size, nodes=evaluation_nodes.size
+    )
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """The checked settings of a comparison, which are the same on every division of the labels."""
+
+    items: Mapping[str, Any]  #: what the user named, by the names of the results
+    kind: Kind
+    chosen: Score  #: the score of methods that are named
+    rates: tuple[float, ...]
+    hops: int
+    shared: Mapping[str, Any]  #: the settings of methods that are named
+    groupings: Mapping[str, Any]
+    strata: Sequence[tuple[int, int]] | None
+    trained: IntArray  #: the nodes that the model was trained on
+
+    def compare(
+        self, data: CalibrationData, nodes: IntArray, methods: Mapping[str, Any], progress: Progress | None
+    ) -> Comparison:
+        """Calibrate and evaluate the methods on one division of the labels."""
+        graph = data.graph
+        assert graph is not None
+        truth = data.truth[nodes]
+        plain = data.without_evidence()
+        # Calibration takes about as long as finding thresholds.
+        weights = [*[1] * len(methods), len(methods)]
+        *fits, finding = stages(progress, weights, nodes.size)
+        calibrated = []
+        for method, report in zip(methods.values(), fits, strict=True):
+            calibrated.append(method.calibrate_data(data if method.uses_evidence else plain))
+            if report is not None:
+                report(1, 1)
+        thresholds = find_thresholds(calibrated, nodes, self.rates, progress=finding)
+        predictions, curves = _predict(calibrated, thresholds, self.rates, nodes, truth, self.kind)
+        first = predictions[0]
+        ranges = self.kind.check_strata(self.strata, first)
+        partition = neighbourhood_partition(graph, nodes, seed=self.shared["seed"])
+        usual = {"neighbourhood": groups_of_partition(partition, graph.num_nodes)}
+        usual |= self.kind.groups(graph, data, self.chosen, nodes)
+        own = {name: group[nodes] for name, group in usual.items()}
+        neighbourhoods = own["neighbourhood"]
+        own |= {name: own_groups(first, group) for name, group in self.groupings.items()}
+        results = tuple(
+            MethodResult(
+                **vars(judge_rows(prediction, truth, strata=ranges, neighbourhoods=neighbourhoods, groups=own)),
+                name=name,
+                title=title(name, self.chosen) if self.items[name] == name else name,
+                calibrated=method,
+                prediction=prediction,
+                curves=curve,
+            )
+            for name, method, prediction, curve in zip(methods, calibrated, predictions, curves, strict=True)
         )
-        for name, method, prediction, curve in zip(named, calibrated, predictions, curves, strict=True)
-    )
-    data.forget()
-    plain.forget()
-    return Comparison(
-        results=results,
-        alpha=rates[0],
-        hops=hops,
-        partition=partition,
-        alphas=rates[1:],
-        data=data,
-        settings=shared,
-        ids=data.ids if data.named else None,
-        strata=ranges,
-        training=trained,
-    )
+        data.forget()
+        plain.forget()
+        return Comparison(
+            results=results,
+            alpha=self.rates[0],
+            hops=self.hops,
+            partition=partition,
+            alphas=self.rates[1:],
+            data=data,
+            settings=self.shared,
+            ids=data.ids if data.named else None,
+            strata=ranges,
+            training=self.trained,
+        )
 
 
 def compare_intervals(
@@ -213,7 +272,8 @@ def compare_intervals(
             f"`score` must be one of numbers: 'cqr', 'absolute' or 'normalised'; {type(chosen).__name__} is one of "
             "labels. Use compare."
         )
-    return compare(graph, outputs, targets, calibration, nodes, score=chosen, **options)
+    comparison: Comparison = compare(graph, outputs, targets, calibration, nodes, score=chosen, **options)
+    return comparison
 
 
 def _items(methods: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from napsets.errors import imported
 from napsets.evaluation.judgement import Judgement
 from napsets.evaluation.kinds import Kind, Strata, kind_of
 from napsets.evaluation.metrics import mean_and_error
+from napsets.evaluation.repeats import latex_table, markdown_table
 from napsets.graph import Graph
 from napsets.methods import Calibrated, CalibrationData
 from napsets.predictions import Prediction
@@ -245,6 +246,14 @@ class Comparison:
     def to_pandas(self) -> Any:
         """Return one row per method, with every metric in a column."""
         return imported("pandas", "spark").DataFrame(self.rows()).set_index("method")
+
+    def to_markdown(self) -> str:
+        """Return the table that is printed, in Markdown."""
+        return markdown_table(self._table())
+
+    def to_latex(self) -> str:
+        """Return the table that is printed, in LaTeX, with the rules of the package ``booktabs``."""
+        return latex_table(self._table())
 
     def plot(self) -> Any:
         """Draw coverage against size, a point per method with 95 % intervals, as an Altair chart (extra ``report``)."""

@@ -1,0 +1,198 @@
+"""A comparison over repeated random splits, with means and standard deviations, as papers report them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.text import html_table
+from napsets.errors import InvalidInputError, imported
+
+
+def random_splits(
+    calibration: IntArray, nodes: IntArray, splits: int, seed: int
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Divide the calibration nodes and the judged nodes anew at random, with the same sizes each time.
+
+    Examples
+    --------
+    >>> for calibration, nodes in random_splits(np.array([0, 1]), np.array([2, 3, 4]), splits=2, seed=0):
+    ...     print(calibration, nodes)
+    [2 4] [0 1 3]
+    [1 4] [0 2 3]
+    """
+    together = np.union1d(calibration, nodes)
+    if together.size < calibration.size + nodes.size:
+        raise InvalidInputError(
+            "`nodes` must hold no calibration nodes for repeated `splits`: a label either calibrates or evaluates"
+        )
+    for split in range(splits):
+        order = np.random.default_rng([seed, split]).permutation(together)
+        yield np.sort(order[: calibration.size]), np.sort(order[calibration.size :])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RepeatedComparison:
+    """Methods compared on repeated random splits of the same labels.
+
+    Attributes
+    ----------
+    splits : list of list of dict
+        The rows of the comparison on each split, as in `Comparison.rows`.
+    alpha : float
+        The error rate.
+    size : str
+        The measure of size in the rows: "mean_size" of sets, "finite_width" of intervals.
+    calibration, nodes : int
+        How many labels calibrated and how many evaluated in each split.
+    """
+
+    splits: list[list[dict[str, Any]]]
+    alpha: float
+    size: str
+    calibration: int
+    nodes: int
+
+    @property
+    def methods(self) -> list[str]:
+        """The names of the methods, the baseline first."""
+        return [row["method"] for row in self.splits[0]]
+
+    def __len__(self) -> int:
+        return len(self.splits)
+
+    def values(self, method: str, measure: str) -> FloatArray:
+        """Return a measure of one method on each split, for example ``values("auto", "mean_size")``."""
+        if method not in self.methods:
+            raise KeyError(f"{method!r}: compared were {', '.join(self.methods)}")
+        place = self.methods.index(method)
+        if measure not in self.splits[0][place]:
+            raise KeyError(f"{measure!r}: measured were {', '.join(self._measures)}")
+        return np.array([rows[place][measure] for rows in self.splits], dtype=np.float64)
+
+    @property
+    def _measures(self) -> list[str]:
+        first = self.splits[0][0]
+        about = ("hops", "alpha", "nodes")
+        return [name for name, value in first.items() if isinstance(value, int | float) and name not in about]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per method: the mean of every measure over the splits, and its deviation as ``…_sd``."""
+        rows = []
+        for place, method in enumerate(self.methods):
+            row: dict[str, Any] = {"method": method, "title": self.splits[0][place]["title"], "splits": len(self)}
+            for measure in self._measures:
+                values = self.values(method, measure)
+                row |= {measure: float(values.mean()), f"{measure}_sd": _deviation(values)}
+            rows.append(row)
+        return rows
+
+    def to_pandas(self) -> Any:
+        """Return the `rows` as a frame, one row per method."""
+        return imported("pandas", "spark").DataFrame(self.rows()).set_index("method")
+
+    def to_markdown(self) -> str:
+        """Return the table in Markdown: coverage, size and gaps of each method, mean ± standard deviation."""
+        return markdown_table(self._table())
+
+    def to_latex(self) -> str:
+        """Return the table in LaTeX, with the rules of the package ``booktabs``."""
+        return latex_table(self._table())
+
+    def plot(self) -> Any:
+        """Draw coverage against size as an Altair chart (extra ``report``): a small point per split, large means."""
+        altair = imported("altair", "report")
+        points = [
+            {"method": method, "size": size, "coverage": coverage}
+            for method in self.methods
+            for size, coverage in zip(self.values(method, self.size), self.values(method, "coverage"), strict=True)
+            if np.isfinite(size)
+        ]
+        color = altair.Color("method:N", sort=self.methods)
+        size = altair.X("size:Q", title=self.size.replace("_", " "), scale=altair.Scale(zero=False))
+        coverage = altair.Y(
+            "coverage:Q", title="coverage", scale=altair.Scale(zero=False), axis=altair.Axis(format="%")
+        )
+        base = altair.Chart(altair.Data(values=points))
+        target = altair.Chart(altair.Data(values=[{"target": 1.0 - self.alpha}])).mark_rule(strokeDash=[4, 4])
+        means = base.mark_point(filled=True, size=110, opacity=1).encode(
+            x="mean(size):Q", y="mean(coverage):Q", color=color
+        )
+        splits = base.mark_point(size=20, opacity=0.5).encode(x=size, y=coverage, color=color)
+        return (target.encode(y="target:Q") + splits + means).properties(width=420, height=280)
+
+    def _table(self) -> list[list[str]]:
+        first = self.splits[0][0]
+        gaps = [name for name in first if name.startswith("gap_") and np.isfinite(first[name])][:2]
+        head = ["method", "coverage", self.size.replace("_", " "), *(f"gap over {name[4:]}" for name in gaps)]
+        digits = {"coverage": 3, self.size: 2} | dict.fromkeys(gaps, 3)
+        return [
+            head,
+            *(
+                [method, *(_mean_text(self.values(method, name), places) for name, places in digits.items())]
+                for method in self.methods
+            ),
+        ]
+
+    @property
+    def _heading(self) -> str:
+        return (
+            f"{len(self.methods)} methods on {len(self)} random splits at alpha = {self.alpha:g}: {self.calibration:,} "
+            f"labels calibrate, {self.nodes:,} evaluate; mean ± standard deviation over the splits"
+        )
+
+    def __str__(self) -> str:
+        names, *columns = zip(*self._table(), strict=True)
+        cells = [[cell.rjust(max(map(len, column))) for cell in column] for column in columns]
+        width = max(map(len, names))
+        return "\n".join(
+            [self._heading, *("  ".join(row) for row in zip([n.ljust(width) for n in names], *cells, strict=True))]
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return the table, for notebooks."""
+        head, *rows = self._table()
+        return f"<p>{escape(self._heading)}</p>{html_table(head, rows)}"
+
+
+def _deviation(values: npt.NDArray[np.float64]) -> float:
+    """Return the standard deviation of a sample; NaN of a single value."""
+    return float(values.std(ddof=1)) if values.size > 1 and np.isfinite(values).all() else float("nan")
+
+
+def _mean_text(values: FloatArray, digits: int) -> str:
+    mean, deviation = float(values.mean()), _deviation(values)
+    spread = "" if np.isnan(deviation) else f" ± {deviation:.{digits}f}"
+    return "∞" if np.isinf(mean) else f"{mean:.{digits}f}{spread}"
+
+
+def markdown_table(table: list[list[str]]) -> str:
+    """Return a table, whose first row is the head, in Markdown."""
+    head, *rows = table
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(cell.strip().replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+#: Characters that LaTeX reads as commands or does not have, and how to write them.
+_LATEX = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"±": r"$\pm$", "∞": r"$\infty$", "→": r"$\to$"}
+)
+
+
+def latex_table(table: list[list[str]]) -> str:
+    """Return a table, whose first row is the head, in LaTeX."""
+    head, *lines = [" & ".join(cell.strip().translate(_LATEX) for cell in line) + r" \\" for line in table]
+    columns = "l" + "r" * (len(table[0]) - 1)
+    return "\n".join(
+        [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *lines, r"\bottomrule", r"\end{tabular}"]
+    )
