@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -84,6 +85,18 @@ class Dice:
     def some(self, values, most=4):
         values = list(values)
         return self.rng.sample(values, self.rng.randint(1, min(most, len(values))))
+
+
+def present(live):
+    """The slots of a living graph that hold a node, and their batch calibration under its map."""
+    calibration, state = live._fold.calibration, live._state
+    (data, slots), made = state.batch(), calibration.map
+    parts = [np.searchsorted(slots, part) for part in made.parts(state)]
+    learned = made.learned
+    if learned is not None:
+        learned = replace(learned, walked=calibration._around.walked(slots, learned))
+    scored = data.scored_in_parts(made.method.score, made.method.seed, *parts, learned=learned)
+    return slots, replace(made.method.on(scored), choice=made.choice)
 
 
 class Model:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
+from live_model import present
 from napsets.live.state import in_reference
 from napsets.methods.data import CalibrationData
 from napsets.scores.informed import evidence_of
@@ -99,14 +100,14 @@ def test_labels_that_come_after_all_others_were_removed_count_with_their_own_sco
     live = started("auto", 10)
     live.remove_labels(np.arange(10))
     live.add_labels(np.arange(20, 60), GROUP[20:60])
-    batch = live._fold.calibration.present()[1].predict(positions=np.arange(100, 120), alpha=0.2)
+    batch = present(live)[1].predict(positions=np.arange(100, 120), alpha=0.2)
     assert np.array_equal(live.predict(np.arange(100, 120)).thresholds, batch.thresholds)
 
 
 def test_many_nodes_without_edges_have_sets():
     live = started("informed", 60)
     live.add_nodes(np.arange(NODES, NODES + 50), P[:50])
-    batch = live._fold.calibration.present()[1].predict(positions=np.arange(NODES, NODES + 50), alpha=0.2)
+    batch = present(live)[1].predict(positions=np.arange(NODES, NODES + 50), alpha=0.2)
     sets = live.predict(np.arange(NODES, NODES + 50))
     assert np.array_equal(sets.thresholds, batch.thresholds)
     assert np.array_equal(sets.member, batch.member)

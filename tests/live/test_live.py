@@ -85,8 +85,8 @@ def test_wrong_arguments_of_changes_are_refused_by_name(tmp_path):
     for changes in (3, [3], [()], [("add_edges", [1])], [("save", "x")]):
         with pytest.raises(InvalidInputError, match="`changes` must"):
             live.update(changes)
-    with pytest.raises(InvalidInputError, match="`most` must be"):
-        live.labelled_around(1, most=0.3)
+    with pytest.raises(InvalidInputError, match="`id` must be one node; got 2"):
+        live.explain([1, 2])
     with pytest.raises(InvalidInputError, match="`ids` must be integers of 64 bits or strings"):
         ns.node_uniforms([2**70])
     live.save(tmp_path / "store")

@@ -71,13 +71,3 @@ def test_files_bring_ids_and_class_names(method, tmp_path):
     by_hand = ns.Live.start(EDGES, P, TRUTH, ids=names, class_names=["a", "b", "c"], method=method)
     same(live, by_hand)
     assert live.class_names == ("a", "b", "c")
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_inspect_takes_apart_the_set_that_predict_gives(method):
-    live = ns.Live.start(EDGES, P, TRUTH, method=method)
-    for node in np.flatnonzero(TRUTH < 0)[:5].tolist():
-        sets = live.predict([node])
-        inspected = live.inspect(node)
-        assert inspected.threshold == sets.thresholds[0]
-        assert inspected.member.tolist() == sets.member[0].tolist()

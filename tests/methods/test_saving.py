@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse
 
 import napsets as ns
+from live_model import present
 from napsets.files import archives
 from napsets.localisers import LOCALISERS
 from napsets.methods import Calibrated, load
@@ -118,7 +119,7 @@ def test_a_calibration_of_a_living_graph_is_not_a_file(tmp_path):
     rng = np.random.default_rng(4)
     live = ns.Live.start(GRAPH, P, Y, method="informed")
     live.label(np.arange(40), rng.integers(4, size=40)) if not live.status()["labels"] else None
-    calibrated = live._fold.calibration.present()[1]
+    calibrated = present(live)[1]
     with pytest.raises(ns.InvalidInputError, match=r"save the graph itself: live\.save"):
         calibrated.save(tmp_path / "a.npz")
 

@@ -12,9 +12,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import napsets as ns
+from live_model import present
 from napsets.live.live import Live
 from napsets.service.app import make_app
-from napsets.service.bodies import explained
 
 from .conftest import CLASSES, Client, small_live
 
@@ -62,9 +62,8 @@ def test_changes_take_effect_and_are_in_the_store_afterwards(store: Path) -> Non
         before = http.get("/status").json()
         assert http.post("/nodes", json={"nodes": [{"node": 7, "probabilities": [0.5, 0.25, 0.25]}]}).status_code == 200
         assert http.post("/edges", json={"edges": [{"source": 7, "target": "n1"}]}).status_code == 200
-        assert http.post(
-            "/labels", json={"labels": [{"node": "n1", "label": "spam"}, {"node": 7, "label": 0}]}
-        ).is_success
+        for label in ({"node": "n1", "label": "spam"}, {"node": 7, "label": 0}):
+            assert http.post("/labels", json={"labels": [label]}).is_success
         changed = {"nodes": [{"node": "n3", "probabilities": [0, 1, 0]}]}
         assert http.post("/probabilities", json=changed).json() == {"events": before["events"] + 5, "repeated": False}
         status = http.get("/status").json()
@@ -185,9 +184,13 @@ def test_a_node_is_explained(client: httpx.Client) -> None:
 @pytest.mark.parametrize("method", ["split", "naps", "naps-exact", "informed", "auto"])
 def test_an_explanation_has_what_a_batch_calibration_has(tmp_path: Path, method: str) -> None:
     live = small_live(method)
+    batch = present(live)[1]
     for node in ("n1", "n2", "n58"):
         for alpha in (0.2, 0.45):
-            explanation, inspection = explained(live, node, alpha), live.inspect(node, alpha)
+            explanation, inspection = (
+                live.explain(node, alpha),
+                ns.inspect_node(batch, position=int(node[1:]), alpha=alpha),
+            )
             columns = {name: [row[name] for row in explanation["candidates"]] for name in explanation["candidates"][0]}
             assert columns["probability"] == inspection.probabilities.tolist()
             assert columns["score"] == inspection.scores.tolist()

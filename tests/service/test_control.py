@@ -21,7 +21,7 @@ from .conftest import CLASSES, Client, missing, small_live
 def test_labels_are_corrected_and_removed_as_one_batch(client: httpx.Client) -> None:
     twin = small_live()
     before = client.get("/status").json()
-    corrections = [{"node": "n0", "label": "spam"}, {"node": "n2", "label": None}, {"node": "n4", "label": 0}]
+    corrections = [{"node": "n0", "label": "spam"}, {"node": "n2", "label": None}, {"node": "n4", "label": "ham"}]
     answer = client.put("/labels", json={"labels": corrections}, headers={"Idempotency-Key": "a"})
     assert answer.json() == {"events": before["events"] + 5, "repeated": False}
     assert client.put("/labels", json={"labels": corrections}, headers={"Idempotency-Key": "a"}).json()["repeated"]

@@ -207,7 +207,6 @@ def status(
     """
     from napsets.files.paths import replacing
     from napsets.live.live import Live
-    from napsets.service.metrics import status_text
 
     if prometheus is not None:
         writable_file(prometheus, (".prom", ".txt"), flag="--prometheus")
@@ -216,6 +215,8 @@ def status(
         with Live.open(store, read_only=True) as live:
             figures = live.status()
     if prometheus is not None:
+        from napsets.service.metrics import status_text
+
         with replacing(prometheus) as draft:
             draft.write_bytes(status_text(figures))
     run.result(figures, table(str(store), ["", ""], _rows(figures)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,6 @@ from napsets.live.state import Array, State
 from napsets.live.surroundings import Surroundings
 from napsets.localisers import Reference
 from napsets.methods.auto import MOST_SIZE_NODES
-from napsets.methods.calibrated import Calibrated
 from napsets.methods.choice import Choice
 from napsets.methods.data import CalibrationData, Scored
 from napsets.methods.method import Method
@@ -180,20 +179,6 @@ class Calibration:
         self.engine = Engine(map_.method, map_.learned, parts, self._around)
 
     # -- results -------------------------------------------------------------------------------------------------------
-
-    def present(self) -> tuple[IntArray, Calibrated] | None:
-        """Return the slots that hold a node, and their batch calibration; None while there are too few labels."""
-        if self.map is None:
-            return None
-        (data, slots), method = self.state.batch(), self.map.method
-        parts = [np.searchsorted(slots, part) for part in self.map.parts(self.state)]
-        if not parts[0].size:
-            return None
-        learned = self.map.learned
-        if learned is not None:
-            learned = replace(learned, walked=self._around.walked(slots, learned))
-        scored = data.scored_in_parts(method.score, method.seed, *parts, learned=learned)
-        return slots, replace(method.on(scored), choice=self.map.choice)
 
     def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[Judgement]:
         """Yield the set that stood before each label, and where the label's score stands.

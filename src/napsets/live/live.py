@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import ArrayLike, FloatArray, check_integers
-from napsets.checks.values import check_alpha, check_count, check_flag, shown
+from napsets.checks.values import check_alpha, check_flag, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import as_graph
 from napsets.live.events import Change, as_ids
+from napsets.live.explanation import Record, explain
 from napsets.live.logged import Logged
 from napsets.live.monitoring import ALARMS
 from napsets.live.settings import LiveSettings
-from napsets.live.state import Array, NodeId, draw_order
+from napsets.live.state import NodeId, draw_order
 from napsets.live.steering import Steered
 from napsets.live.store import Store
 from napsets.methods.auto import Auto
@@ -248,25 +249,28 @@ class Live(Logged):
                 self._commit([Change("predictions", columns)], None)
             return sets.with_names(state.names.size, names, state.class_names)
 
-    def _one(self, name: str, id: object) -> int:
-        slots = self._state.names.known(name, as_ids(name, id))
-        if slots.size != 1:
-            raise InvalidInputError(f"`{name}` must be one node; got {slots.size}")
-        return int(slots[0])
+    def explain(self, id: NodeId, alpha: float | None = None) -> Record:
+        """Explain the set of one node, as plain JSON.
 
-    def inspect(self, id: object, alpha: float | None = None) -> Any:
-        """Explain the set of one node, as `inspect_node` does."""
-        from napsets.advice.inspection import inspect_node
+        Parameters
+        ----------
+        id : int or str
+            The node.
+        alpha : float, optional
+            As in `predict`.
 
+        Returns
+        -------
+        dict
+            The set as the service returns it; ``reason``, a few sentences; ``candidates``, one entry per class with its
+            probability, score, threshold and p-value; ``neighbours``, up to 50 labelled nodes within two hops, nearest
+            first.
+        """
         with self._busy:
-            slot = self._one("id", id)
-            present = self._fold.calibration.present()
-            if present is None:
-                labels = sum(self._state.sizes)
-                raise InvalidInputError(f"`id` can be inspected once there are enough labels; there are {labels}")
-            rate = self._settings.alpha if alpha is None else check_alpha(alpha)
-            slots, calibrated = present
-            return inspect_node(calibrated, position=int(np.searchsorted(slots, slot)), alpha=rate)
+            slots = self._state.names.known("id", as_ids("id", id))
+            if slots.size != 1:
+                raise InvalidInputError(f"`id` must be one node; got {slots.size}")
+            return explain(self._fold.calibration.engine, id, int(slots[0]), self.predict(id, alpha))
 
     def __contains__(self, id: object) -> bool:
         try:
@@ -308,32 +312,6 @@ class Live(Logged):
                 self._state.names.known("ids", as_ids("ids", ids))
             )
             return p_values
-
-    def _candidates(self, id: object) -> tuple[Array, FloatArray]:
-        """Return the probability and the score of each label of one node, as its set is made of them."""
-        with self._busy:
-            probabilities, scores = self._fold.calibration.engine.candidates(np.array([self._one("id", id)]))
-            return probabilities[0], scores[0]
-
-    def labelled_around(self, id: object, most: int = 50) -> list[tuple[NodeId, int, int]]:
-        """Return up to `most` labelled nodes one and two hops from a node: id, label and hops, nearest first."""
-        most = check_count("most", most)
-        with self._busy:
-            state = self._state
-            slot = self._one("id", id)
-            near, seen = state.adjacency.neighbours(np.array([slot])).tolist(), {slot}
-            around: list[tuple[NodeId, int, int]] = []
-            for hops in (1, 2):
-                for other in near:
-                    if other not in seen and state.nodes["labels"][other] >= 0 and len(around) < most:
-                        (name,) = state.names.of(np.array([other])).tolist()
-                        around.append((name, int(state.nodes["labels"][other]), hops))
-                    seen.add(other)
-                if len(around) == most:
-                    break
-                rows = (state.adjacency.neighbours(np.array([other]))[: 20 * most] for other in near[:most])
-                near = [far for row in rows for far in row.tolist()]
-            return around
 
     @property
     def class_names(self) -> tuple[str, ...] | None:

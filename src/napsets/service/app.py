@@ -9,21 +9,18 @@ from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Annotated
 
+from fastapi import FastAPI, Header, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+from starlette.convertors import PathConvertor, register_url_convertor
+from starlette.exceptions import HTTPException
+
 from napsets import __version__
 from napsets.checks.values import shown
-from napsets.errors import InvalidInputError, MissingDependencyError, NapsetsError
+from napsets.errors import InvalidInputError, NapsetsError
+from napsets.live.explanation import Record, set_rows
 from napsets.live.live import Live
 from napsets.live.logged import BatchError
-
-try:
-    from fastapi import FastAPI, Header, Path, Query, Request, Response
-    from fastapi.exceptions import RequestValidationError
-    from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
-    from starlette.convertors import PathConvertor, register_url_convertor
-    from starlette.exceptions import HTTPException
-except ImportError as error:
-    raise MissingDependencyError("fastapi", "serve") from error
-
 from napsets.service import bodies
 from napsets.service.guard import Guard, Limits, RefusedError
 from napsets.service.metrics import Requests, status_text
@@ -77,6 +74,7 @@ def make_app(live: Live | None = None, *, limits: Limits = Limits(), token: str 
         version=__version__,
         description=_ABOUT,
         lifespan=lifespan,
+        responses={"4XX": _refusal("The request is refused."), "5XX": _refusal("The request cannot be answered now.")},
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -91,38 +89,34 @@ def make_app(live: Live | None = None, *, limits: Limits = Limits(), token: str 
 
 
 def _add_sets(app: FastAPI, owner: Owner) -> None:
-    failures = bodies.FAILURES | {404: {"model": bodies.Failure, "description": "There is no such node."}}
-
-    @app.get("/sets/{node:id}", response_model=bodies.SetRow, responses=failures, summary="The set of one node")
+    @app.get("/sets/{node:id}", response_model=bodies.SetRow, summary="The set of one node")
     async def get_set(node: NodePath, alpha: AlphaQuery = None) -> JSONResponse:
-        def work(live: Live) -> bodies.Record:
+        def work(live: Live) -> Record:
             name = _node_of(live, node)
-            return bodies.set_rows([name], live.predict([name], alpha))[0]
+            return set_rows([name], live.predict([name], alpha))[0]
 
         return JSONResponse(await owner.call(work))
 
-    @app.post("/sets", response_model=bodies.Sets, responses=bodies.FAILURES, summary="The sets of several nodes")
+    @app.post("/sets", response_model=bodies.Sets, summary="The sets of several nodes")
     async def post_sets(body: bodies.SetsBody) -> Response:
         thread: Thread = "reader" if len(body.nodes) <= bodies.PIECE else "batches"
         content = await owner.call(lambda live: b"".join(bodies.sets_json(live, body.nodes, body.alpha)), thread)
         return Response(content, media_type="application/json")
 
-    @app.get("/nodes/{node:id}", responses=failures, summary="Explain the set of one node")
+    @app.get("/nodes/{node:id}", summary="Explain the set of one node")
     async def get_node(node: NodePath, alpha: AlphaQuery = None) -> JSONResponse:
-        return JSONResponse(await owner.call(lambda live: bodies.explained(live, _node_of(live, node), alpha)))
+        return JSONResponse(await owner.call(lambda live: live.explain(_node_of(live, node), alpha)))
 
 
 def _add_changes(app: FastAPI, owner: Owner) -> None:
     async def change(key: str | None, *changes: tuple[object, ...]) -> JSONResponse:
-        def work(live: Live) -> bodies.Record:
-            done = live.update([_with_numbers(live, item) for item in changes if item[1:] != ([], [])], key=key)
+        def work(live: Live) -> Record:
+            done = live.update([item for item in changes if item[1:] != ([], [])], key=key)
             return {"events": live.events, "repeated": not done}
 
         return JSONResponse(await owner.call(work, "writer"))
 
-    post, put = (
-        partial(method, response_model=bodies.Receipt, responses=bodies.FAILURES) for method in (app.post, app.put)
-    )
+    post, put = (partial(method, response_model=bodies.Receipt) for method in (app.post, app.put))
 
     @post("/labels", summary="Add labels")
     async def post_labels(body: bodies.LabelsBody, key: Key = None) -> JSONResponse:
@@ -156,15 +150,15 @@ def _add_changes(app: FastAPI, owner: Owner) -> None:
 
 
 def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
-    @app.get("/status", responses=bodies.FAILURES, summary="Method, counts, coverage so far and alarms")
+    @app.get("/status", summary="Method, counts, coverage so far and alarms")
     async def get_status(history: HistoryQuery = False) -> JSONResponse:
-        def work(live: Live) -> bodies.Record:
+        def work(live: Live) -> Record:
             with live._busy:  # all of one moment
                 return {"version": __version__} | live.status() | ({"history": live.history()} if history else {})
 
         return JSONResponse(await owner.call(work))
 
-    @app.get("/metrics", response_class=PlainTextResponse, responses=bodies.FAILURES, summary="Metrics for Prometheus")
+    @app.get("/metrics", response_class=PlainTextResponse, summary="Metrics for Prometheus")
     async def get_metrics() -> Response:
         text = status_text(await owner.call(lambda live: live.status())) + requests.text()
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
@@ -176,7 +170,6 @@ def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
     @app.get(
         "/readyz",
         response_class=PlainTextResponse,
-        responses=bodies.FAILURES,
         summary="Whether the service is ready to answer and to write",
     )
     async def readyz() -> str:
@@ -216,17 +209,8 @@ def _columns(entries: Sequence[Mapping[str, object]], *names: str) -> tuple[list
     return columns
 
 
-def _with_numbers(live: Live, change: tuple[object, ...]) -> tuple[object, ...]:
-    """Return a change in which labels are numbers, whether they were named or numbered."""
-    if change[0] != "add_labels":
-        return change
-    numbers = {name: number for number, name in enumerate(live.class_names or ())}
-    labels: list[object] = change[2]  # type: ignore[assignment]
-    for label in labels:
-        if isinstance(label, str) and label not in numbers:
-            known = f"one of {', '.join(map(shown, numbers))}" if numbers else "numbers: the classes have no names"
-            raise InvalidInputError(f"`labels` must be {known}; got {shown(label)}")
-    return *change[:2], [numbers[label] if isinstance(label, str) else label for label in labels]
+def _refusal(description: str) -> dict[str, object]:
+    return {"model": bodies.Failure, "description": description}
 
 
 async def _refuse(request: Request, error: Exception) -> JSONResponse:

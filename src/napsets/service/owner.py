@@ -7,7 +7,6 @@ import logging
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Literal, TypeVar
 
 from napsets.errors import NapsetsError
@@ -15,22 +14,22 @@ from napsets.live.live import Live
 from napsets.service.guard import RefusedError
 
 Result = TypeVar("Result")
-Thread = Literal["reader", "writer", "batches", "parser"]
+Thread = Literal["reader", "writer", "batches"]
 log = logging.getLogger("napsets.service")
 
 
 class Owner:
     """Runs calls on a living graph in threads, each of which makes one call at a time.
 
-    Small requests for sets have a thread, the reader, and wait neither for the disk nor for bodies that are parsed.
-    Large requests for sets have another: between their pieces the reader has its turn, and the writer waits. A call may
-    wait for its turn, and take, so many seconds together. Until the graph is there, no call is made.
+    Small requests for sets have a thread, the reader, and do not wait for the disk. Large requests for sets have
+    another: between their pieces the reader has its turn, and the writer waits. Waiting for its turn and running, a
+    call may take this many seconds in all. Until the graph is there, no call is made.
     """
 
     def __init__(self, seconds: float) -> None:
         self._live: Live | None = None
         self._seconds = seconds
-        names: tuple[Thread, ...] = ("parser", "writer", "batches", "reader")
+        names: tuple[Thread, ...] = ("writer", "batches", "reader")
         self._threads = {name: ThreadPoolExecutor(1, thread_name_prefix=f"napsets-{name}") for name in names}
         #: Why no call can be made now; None while all is well.
         self.unready: str | None = "the service is starting"
@@ -44,12 +43,8 @@ class Owner:
 
     async def call(self, work: Callable[[Live], Result], thread: Thread = "reader") -> Result:
         """Return the result of a call. A call that comes too late is not made; one that was begun is finished."""
-        return await self.wait_for(partial(self._run, work, thread == "writer"), thread)
-
-    async def wait_for(self, work: Callable[[], Result], thread: Thread = "parser") -> Result:
-        """Return the result of work that needs no living graph."""
         try:
-            future = self._threads[thread].submit(work)
+            future = self._threads[thread].submit(self._run, work, thread == "writer")
         except RuntimeError:
             raise RefusedError(503, "the service is stopping") from None
         try:

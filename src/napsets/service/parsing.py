@@ -1,26 +1,25 @@
-"""Bodies of requests: read within the limits, JSON in UTF-8 that names nothing twice, and then FastAPI's own checks."""
+"""Bodies of requests: limited, and parsed as JSON in UTF-8 that names nothing twice; FastAPI checks the rest."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
-from functools import partial
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from pydantic import JsonValue
+from starlette.concurrency import run_in_threadpool
 
 from napsets.checks.values import shown
 from napsets.service.guard import Limits, RefusedError
-from napsets.service.owner import Owner
 
-#: Bytes of a body that is parsed at once, without its own thread.
-_SMALL = 1 << 14
+#: Bodies of at least this many bytes are parsed in a thread.
+_LARGE = 1 << 14
 
 
 class StrictRequest(Request):
-    """A request whose body is limited, and whose JSON is parsed by `parse_json`, in a thread if it is large."""
+    """A request whose body is limited, and whose JSON is parsed by `parse_json`."""
 
     async def body(self) -> bytes:
         """Return the bytes of the body."""
@@ -33,22 +32,20 @@ class StrictRequest(Request):
         return self._body
 
     async def _read(self, most: int) -> bytes:
-        announced, body = self.headers.get("content-length", ""), bytearray()
-        if not (announced.isdigit() and int(announced) > most):
+        announced, body = self.headers.get("content-length", "0"), bytearray()
+        if int(announced) <= most:
             async for chunk in self.stream():
                 body += chunk
                 if len(body) > most:
                     break
             else:
                 return bytes(body)
-        raise RefusedError(413, f"the body must have at most {most:,} bytes; it has {announced or 'more'}")
+        raise RefusedError(413, f"the body must have at most {most:,} bytes; it has more")
 
     async def json(self) -> JsonValue:
         """Return the body as plain values."""
-        owner: Owner = self.app.state.owner
-        limits: Limits = self.app.state.limits
-        parse = partial(parse_json, await self.body(), limits.batch)
-        return parse() if len(self._body) < _SMALL else await owner.wait_for(parse)
+        body, most = await self.body(), self.app.state.limits.batch
+        return parse_json(body, most) if len(body) < _LARGE else await run_in_threadpool(parse_json, body, most)
 
 
 class StrictRoute(APIRoute):
@@ -65,7 +62,7 @@ class StrictRoute(APIRoute):
 
 
 def parse_json(body: bytes, most: int) -> JsonValue:
-    """Return JSON as plain values, or raise for what would be ambiguous, and for lists with too many entries."""
+    """Parse JSON, or raise if it is ambiguous or has a list with more than `most` entries."""
     try:
         document: JsonValue = json.loads(body.decode("utf-8"), object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
@@ -74,7 +71,7 @@ def parse_json(body: bytes, most: int) -> JsonValue:
         raise RefusedError(400, "the body must be JSON in UTF-8; it is not") from error
     except RecursionError as error:
         raise RefusedError(400, "the body must be JSON with few levels; it has too many") from error
-    except ValueError as error:  # Python's own limit, against numbers that take long to read
+    except ValueError as error:  # Python's limit against numbers that take long to read
         raise RefusedError(400, "the body must have no number of thousands of digits") from error
     for name, entries in document.items() if isinstance(document, dict) else ():
         if isinstance(entries, list) and len(entries) > most:

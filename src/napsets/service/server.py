@@ -10,14 +10,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from napsets.errors import InvalidInputError, MissingDependencyError
+import uvicorn
 
-try:
-    import uvicorn
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-except ImportError as error:
-    raise MissingDependencyError("uvicorn", "serve") from error
-
+from napsets.errors import InvalidInputError
 from napsets.live.live import Live
 from napsets.service.app import make_app
 from napsets.service.guard import HEAD_BYTES, Limits, check_token
@@ -58,7 +53,8 @@ def run_server(
         app,
         host=host,
         port=port,
-        http=LimitedProtocol,
+        http="h11",
+        h11_max_incomplete_event_size=HEAD_BYTES,
         lifespan="on",
         ws="none",
         access_log=False,
@@ -87,10 +83,11 @@ def run_server(
                 failures.append(error)
                 server.should_exit = True
 
-        server = _Server(config, threading.Thread(target=open_live, name="napsets-opening", daemon=True))
+        server = _Server(config)
         before = sys.getswitchinterval()
         sys.setswitchinterval(_TURN)
         try:
+            threading.Thread(target=open_live, name="napsets-opening", daemon=True).start()
             server.run(sockets=[listener])
         finally:
             sys.setswitchinterval(before)
@@ -102,57 +99,12 @@ def run_server(
 class _Server(uvicorn.Server):
     """A server that ends normally when it is told to stop."""
 
-    def __init__(self, config: uvicorn.Config, opening: threading.Thread) -> None:
-        super().__init__(config)
-        self._opening = opening
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and open the graph once a signal would end the service well."""
-        await super().startup(sockets)
-        if self.started:
-            self._opening.start()
-
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Stop on a signal, and do not raise it again afterwards."""
         with super().capture_signals():
             yield
             self._captured_signals.clear()
-
-
-class LimitedProtocol(HttpToolsProtocol):
-    """A connection that is closed if too many bytes lead to nothing: the parser has no limit for headers and trailers.
-
-    What arrives in one piece is bounded by the size of a piece, and refused by the `Guard` if it is too large.
-    """
-
-    _silent = 0  #: Bytes since the last headers were complete, or the last part of a body came.
-
-    def data_received(self, data: bytes) -> None:
-        """Parse the next piece."""
-        self._silent += len(data)
-        began = self._silent
-        super().data_received(data)
-        if self._silent >= began > HEAD_BYTES + len(data) and not self.transport.is_closing():
-            text = f'{{"error": "the address and headers must have at most {HEAD_BYTES:,} bytes"}}'
-            head = f"content-type: application/json\r\ncontent-length: {len(text)}\r\nconnection: close\r\n\r\n"
-            self.transport.write(f"HTTP/1.1 431 Request Header Fields Too Large\r\n{head}{text}".encode())
-            self.transport.close()
-
-    def on_headers_complete(self) -> None:
-        """Go on with the body."""
-        self._silent = 0
-        super().on_headers_complete()
-
-    def on_body(self, body: bytes) -> None:
-        """Pass a part of the body on."""
-        self._silent = 0
-        super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        """Go on with the next request."""
-        self._silent = 0
-        super().on_message_complete()
 
 
 def _warm_up(live: Live) -> None:
