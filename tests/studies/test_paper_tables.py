@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from itertools import combinations
 
@@ -111,9 +110,7 @@ def test_pccv_has_its_chance_floor_and_sscv_its_strata(rows):
     sscv, pccv = map(str, metric_tables(rows, SCOPE, 3))
     assert "Strata of set sizes on Amazon: 0 to 1, 2 to 3, 4 to 10." in sscv
     assert "| strict | as-published | strict, by chance | as-published, by chance | Printed |" in pccv
-    assert re.search(
-        r"^\| Amazon \| GS-Mean \| APS \| .* \| 0\.045 ± 0\.000 \| 0\.045 ± 0\.000 \| 0\.076 ", pccv, flags=re.M
-    )
+    assert "| 0.050 ± 0.000 | 0.050 ± 0.000 | 0.045 ± 0.000 | 0.045 ± 0.000 | 0.103 |" in pccv
 
 
 def test_datasets_that_are_not_there_are_listed_with_how_to_get_them():
