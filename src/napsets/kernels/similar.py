@@ -59,11 +59,12 @@ def nearest_rows(
     values = np.zeros((size, count)) if cosines else np.zeros((0, count))
     strip = min(max(_STRIP // max(found, 1), _FEWEST_ROWS), _MOST_ROWS)
     lengths, unit = _unit_rows(others)
-    turned = np.ascontiguousarray(unit.T)
+    padding = -found % _BLOCK  # rows of zeros, which are similar to none
+    padded, turned = np.pad(lengths, (0, padding)), np.ascontiguousarray(np.pad(unit, ((0, padding), (0, 0))).T)
     # Products of rounded entries and their sum, each off by at most a unit in the last place of single precision.
     margin = np.float32(2.0 * (width + 4) * 2.0**-24)
     compiled, workers = worth_compiling(float(size) * found), available_threads(threads)
-    held = np.empty((strip, found), dtype=np.float32) if compiled else None
+    held = np.empty((strip, padded.size), dtype=np.float32) if compiled else None
     others_read = read_only(others)
     for start in range(0, size if count else 0, strip):
         last = min(start + strip, size)
@@ -73,7 +74,7 @@ def nearest_rows(
         else:
             own_lengths, own_unit = _unit_rows(some)
             np.matmul(own_unit, turned, out=held[: last - start])
-            fixed = (held, read_only(some), own_lengths, others_read, lengths, own[start:last], margin)
+            fixed = (held, read_only(some), own_lengths, others_read, padded, own[start:last], margin)
             out = (places[start:last], values[start:last])
             pieces = ranges(0, last - start, max(_PIECE, math.ceil((last - start) / workers)))
             run_ranges(lambda a, b, fixed=fixed, out=out: _choose_dense(a, b, *fixed, *out), pieces, workers)  # type: ignore[misc]
@@ -180,13 +181,21 @@ def _enter(number, value, count, met, numbers, values):
     return min(met + 1, count)
 
 
+@part
+def _largest_of_block(row, block):
+    largest, values = np.int32(0), row[block * _BLOCK : (block + 1) * _BLOCK]
+    for j in range(_BLOCK):  # several at a time, as its length is known
+        largest = values[j] if values[j] > largest else largest
+    return largest
+
+
 @jit
 def _choose_dense(first, last, held, rows, row_lengths, others, lengths, own, margin, places, values):
-    size, width = others.shape
-    count = places.shape[1]
+    """Choose for the rows first..last; `held` has their cosines with the others, padded to whole blocks."""
+    width, count = others.shape[1], places.shape[1]
     heap = np.empty(count, np.int32)
     best = np.empty(count, np.float64)
-    largest = np.empty((size + _BLOCK - 1) // _BLOCK, np.int32)
+    largest = np.empty(held.shape[1] // _BLOCK, np.int32)
     for i in range(first, last):
         if row_lengths[i] == 0.0:
             continue
@@ -194,20 +203,16 @@ def _choose_dense(first, last, held, rows, row_lengths, others, lengths, own, ma
             held[i, own[i]] = np.float32(-1.0)
         # Positive floats are in the order of their bits, read as integers, and what is not above 0 never counts.
         row = held[i].view(np.int32)
-        for block in range(largest.size):
-            top = np.int32(0)
-            for j in range(block * _BLOCK, min((block + 1) * _BLOCK, size)):  # several at a time, unlike floats
-                top = max(top, row[j])
-            largest[block] = top
         heap[:] = 0
         for block in range(largest.size):
+            largest[block] = _largest_of_block(row, block)
             if largest[block] > heap[0]:
                 _sift(heap, count, largest[block])
         least_block = max(heap[0], np.int32(1))  # the blocks with the largest maxima hold the largest cosines
         heap[:] = 0
         for block in range(largest.size):
             if largest[block] >= least_block:
-                for j in range(block * _BLOCK, min((block + 1) * _BLOCK, size)):
+                for j in range(block * _BLOCK, (block + 1) * _BLOCK):
                     if row[j] > heap[0]:
                         _sift(heap, count, row[j])
         least = heap[:1].view(np.float32)[0] - margin
@@ -215,7 +220,7 @@ def _choose_dense(first, last, held, rows, row_lengths, others, lengths, own, ma
         for block in range(largest.size):
             if largest[block : block + 1].view(np.float32)[0] < least:
                 continue
-            for j in range(block * _BLOCK, min((block + 1) * _BLOCK, size)):
+            for j in range(block * _BLOCK, (block + 1) * _BLOCK):
                 if held[i, j] >= least and j != own[i] and lengths[j] > 0.0:
                     dot = 0.0
                     for f in range(width):
