@@ -47,7 +47,6 @@ class Kernels:
 def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(_jit, "_printed", set())
-    monkeypatch.setattr(_jit, "_kept", [])
 
 
 @pytest.mark.parametrize(

@@ -1,32 +1,13 @@
-"""Kernels know arrays only, and a layout numbers nodes as it says."""
+"""A layout numbers the calibration nodes by score, and packs splits and groups of them into words."""
 
 from __future__ import annotations
-
-import ast
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import napsets as ns
-from napsets import kernels
 from napsets.kernels.layout import BLOCK_WORDS, Layout, pack
 from napsets.kernels.search import _group_masks, _ranks
-
-MODULES = sorted(Path(kernels.__file__).parent.glob("*.py"))
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_kernels_import_nothing_of_the_package_but_kernels(path):
-    for statement in ast.walk(ast.parse(path.read_text())):
-        names = []
-        if isinstance(statement, ast.Import):
-            names = [alias.name for alias in statement.names]
-        elif isinstance(statement, ast.ImportFrom):
-            assert statement.level == 0
-            names = [str(statement.module)]
-        for name in names:
-            assert not name.startswith("napsets") or name.startswith("napsets.kernels"), (path.name, name)
 
 
 def test_calibration_nodes_come_first_by_score_then_the_others():

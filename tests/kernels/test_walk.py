@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels.csr import same_label_shares
-from napsets.kernels.layout import read_only
+from napsets.advice.theory import _labels_and_shares
 from napsets.kernels.walk import cut_balls
 
 
@@ -42,8 +41,7 @@ def test_each_ball_is_the_ego_graph_of_its_root_in_what_is_left(pair, radius):
 def test_label_shares_ignore_unknown_labels(pair):
     theirs, ours = pair
     labels = np.random.default_rng(1).integers(-1, 3, 200)
-    shares = np.empty(200)
-    same_label_shares(ours.indptr, ours.indices, read_only(labels), shares)
+    _, shares = _labels_and_shares(ours, labels)
     for v in theirs:
         known = [labels[w] for w in theirs[v] if labels[w] >= 0]
         expected = np.mean([y == labels[v] for y in known]) if known and labels[v] >= 0 else 0.0

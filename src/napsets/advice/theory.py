@@ -289,14 +289,19 @@ def fewest_labels(alpha: float) -> int:
 
 def _labels_and_shares(graph: Graph, labels: ArrayLike) -> tuple[IntArray, FloatArray]:
     """Return the labels, and the share of each labelled node's labelled neighbours that have its label."""
-    from napsets.kernels.csr import same_label_shares
-    from napsets.kernels.layout import read_only
+    from napsets.kernels.csr import row_ranges
 
     y = _labels(labels)
     if y.size != check_graph(graph).num_nodes:
         raise InvalidInputError(f"`labels` must have one entry per node, {graph.num_nodes}; got {y.size}")
-    shares = np.empty(y.size)
-    same_label_shares(graph.indptr, graph.indices, read_only(y), shares)
+    shares = np.zeros(y.size)
+    for first, last in row_ranges(graph.indptr):
+        row = np.repeat(np.arange(last - first), graph.degrees[first:last])
+        own, other = y[first:last][row], y[graph.indices[graph.indptr[first] : graph.indptr[last]]]
+        counted = (own >= 0) & (other >= 0)
+        known = np.bincount(row[counted], minlength=last - first)
+        same = np.bincount(row[counted & (own == other)], minlength=last - first)
+        shares[first:last] = same / np.maximum(known, 1)
     return y, shares
 
 

@@ -106,10 +106,10 @@ def check_compressed(
     # One width for ids and for whatever is indexed by them, whatever width they came in.
     columns = np.ascontiguousarray(columns, dtype=id_dtype(nodes))
     _check_order(offsets, columns)
-    _check_symmetry(offsets, columns, directed)
     if lengths is not None:
         lengths = sealed(check_lengths("lengths", lengths, columns.size))
-        _check_both_ways(offsets, columns, lengths, directed)
+    if not directed:
+        _check_both_ways(offsets, columns, lengths)
     return np.ascontiguousarray(offsets), columns, lengths
 
 
@@ -132,31 +132,26 @@ def _check_order(indptr: IntArray, indices: npt.NDArray[Any]) -> None:
             )
 
 
-def _check_symmetry(indptr: IntArray, indices: npt.NDArray[Any], directed: bool) -> None:
-    """Refuse rows of an undirected graph in which an edge stands in one direction only."""
-    if directed or indices.size == 0:
-        return
-    from napsets.kernels.csr import one_way_edge
-    from napsets.kernels.layout import read_only
+def _check_both_ways(indptr: IntArray, indices: npt.NDArray[Any], lengths: FloatArray | None) -> None:
+    """Reject rows of an undirected graph with an edge that has no reverse edge, or whose reverse has another length."""
+    from napsets.kernels.csr import reversed_rows
 
-    source, target = one_way_edge(read_only(indptr), read_only(indices))
-    if source >= 0:
+    offsets, back, lengths_back = reversed_rows(indptr, indices, lengths)
+    same = np.array_equal(indptr, offsets) and np.array_equal(indices, back)
+    if not same:
+        # In the first row that differs from its reverse, an edge is in one of the two and not in the other.
+        row = int((np.diff(indptr) != np.diff(offsets)).argmax())
+        if (indptr == offsets).all():
+            row = int(np.searchsorted(indptr, (indices != back).argmax(), side="right")) - 1
+        ahead, behind = indices[indptr[row] : indptr[row + 1]], back[offsets[row] : offsets[row + 1]]
+        alone = np.setdiff1d(ahead, behind)
+        source, target = (row, alone[0]) if alone.size else (np.setdiff1d(behind, ahead)[0], row)
         raise InvalidInputError(
             f"`indices` must hold every edge of an undirected graph in both rows; {source} → {target} has no reverse "
             f"edge. Pass directed=True to follow edges one way, or make the graph with Graph.from_scipy or "
             f"Graph.from_edge_index, which add reverse edges."
         )
-
-
-def _check_both_ways(indptr: IntArray, indices: npt.NDArray[Any], lengths: FloatArray, directed: bool) -> None:
-    """Refuse lengths of an undirected graph that differ between an edge and its way back."""
-    if directed:
-        return
-    from napsets.kernels.csr import reversed_rows
-
-    back = reversed_rows(indptr, indices, lengths)[2]
-    different = lengths != back
-    if different.any():
+    if lengths is not None and (different := lengths != lengths_back).any():
         entry = int(different.argmax())
         row = int(np.searchsorted(indptr, entry, side="right")) - 1
         raise InvalidInputError(

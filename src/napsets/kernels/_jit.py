@@ -22,9 +22,6 @@ from numba.extending import intrinsic
 #: Kernels are never called from C.
 _njit = partial(njit, nogil=True, no_cfunc_wrapper=True)
 
-#: The kernels that are kept on disk.
-_kept: list[Any] = []
-
 #: Messages that this process has shown already; each is shown once.
 _printed: set[str] = set()
 
@@ -34,7 +31,6 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     kernel = _njit()(function)
     with suppress(RuntimeError):  # no folder can be written for the cache: compile again in each process
         kernel._cache = _Cache(function)  # type: ignore[attr-defined]
-        _kept.append(kernel)
     return kernel
 
 
@@ -125,29 +121,14 @@ class _Cache(FunctionCache):
             )
 
 
-def _is_first_on_machine() -> bool:
-    """Return whether no process has compiled this version before: a file in the folder of the cache remembers it."""
-    for kernel in _kept[:1]:
-        folder = kernel._cache.cache_path
-        try:
-            os.makedirs(folder, exist_ok=True)
-            os.close(os.open(os.path.join(folder, f"napsets-{_newest_source()[1]}"), os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return False
-        except OSError:
-            break
-    return True
-
-
 class _Announcer(event.Listener):
-    """Logs once per machine, to the logger "napsets", that kernels are being compiled."""
+    """Logs once per process, to the logger "napsets", that kernels are compiled; those from the cache are not."""
 
     def on_start(self, event: Any) -> None:
         kernel = event.data["dispatcher"].py_func
         if "compiling" not in _printed and kernel.__module__.startswith("napsets."):
             _printed.add("compiling")
-            if _is_first_on_machine():
-                logging.getLogger("napsets").info("compiling kernels, once on this machine: this takes some seconds")
+            logging.getLogger("napsets").info("compiling kernels, once on this machine: this takes some seconds")
 
     def on_end(self, event: Any) -> None:
         pass

@@ -202,27 +202,6 @@ def _mirror(rows, columns, out, offsets, cursor, lengths, out_lengths):
             cursor[u] += 1
 
 
-@jit
-def one_way_edge(indptr, indices):
-    """Return an edge (u, v) of sorted rows whose way back is missing, or (−1, −1) where every edge has one.
-
-    Rows that name u, taken in the order of u, name it as their next entry if edges go both ways. So one position
-    per row is enough to remember.
-    """
-    nodes = indptr.shape[0] - 1
-    cursor = indptr[:-1].copy()
-    for u in range(nodes):
-        for e in range(indptr[u], indptr[u + 1]):
-            v = indices[e]
-            at = cursor[v]
-            if at == indptr[v + 1] or indices[at] > u:
-                return np.int64(u), np.int64(v)
-            if indices[at] < u:
-                return np.int64(v), np.int64(indices[at])
-            cursor[v] = at + 1
-    return np.int64(-1), np.int64(-1)
-
-
 def subgraph(
     indptr: Array, indices: Array, nodes: Array, lengths: Array | None = None
 ) -> tuple[Array, Array, Array | None]:
@@ -351,16 +330,3 @@ def _count_rows(first, last, indptr, indices, labels, out):
             label = labels[indices[e]]
             if label >= 0:
                 out[u, label] += 1.0
-
-
-@jit
-def same_label_shares(indptr, indices, labels, shares):
-    """Write, for each labelled node, the share of its labelled neighbours that have its label; 0 if it has none."""
-    for v in range(labels.shape[0]):
-        same = 0
-        known = 0
-        for e in range(indptr[v], indptr[v + 1]):
-            other = labels[indices[e]]
-            known += other >= 0
-            same += other == labels[v]
-        shares[v] = same / known if known > 0 and labels[v] >= 0 else 0.0

@@ -95,13 +95,11 @@ def _run_dense(job: SearchJob, batches: list[Range], threads: int, progress: Pro
     layout, sources, hops, ending = job
     reads = layout.edges_read(hops)
     hubs = HubRows(layout.stops, layout.stops, NO_VECTORS)
-    # Renumbering the whole graph costs a pass over its edges: it pays once about as many are read.
-    if reads * sum(last - first for first, last in batches) > layout.adjacency.num_edges / 4:
-        columns, middles = layout.renumber(threads)
-        # The only hop is the last.
-        rows = shallow.NumberedRows(layout.starts, middles if hops == 1 else layout.stops, columns, None)
-        if hops > 1:
-            hubs = layout.hub_rows
+    # Renumbering the whole graph costs a pass over its edges: it pays once about as many are read. One hop reads
+    # nothing but the rows of the sources.
+    if hops > 1 and reads * sum(last - first for first, last in batches) > layout.adjacency.num_edges / 4:
+        columns, _ = layout.renumber(threads)
+        rows, hubs = shallow.NumberedRows(layout.starts, layout.stops, columns, None), layout.hub_rows
     else:
         rows = shallow.NumberedRows(layout.starts, layout.stops, layout.adjacency.indices, layout.numbers)
     graph = read_only(layout.numbers[sources]), seen_by_kernels(rows), seen_by_kernels(hubs)
