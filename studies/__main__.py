@@ -119,13 +119,13 @@ def run(arguments: argparse.Namespace) -> tuple[list[str | Table], Callable[[], 
     if command == "llm":
         cells = llm.llm_cells(arguments.seeds or (1 if quick else 5), arguments.alpha)
         _compute(arguments, {llm.LLM: cells})
-        rows = llm.rows_of(results, cells)
+        rows = llm.LLM.rows_of(cells, results)
         return llm.summary(rows), lambda: llm.page(rows), lambda: llm.figures(rows)
     if command == "drift":
         names = arguments.dataset or (["metamath-nf", "eips"] if quick else [*TIMED])
         cells = drift_study.drift_cells(names, arguments.seeds or 1, arguments.alpha)
         _compute(arguments, {DRIFT: cells})
-        streams = drift_study.rows_of(results, cells)
+        streams = DRIFT.rows_of(cells, results)
         return drift_study.summary(streams), lambda: drift_study.page(streams), lambda: drift_study.figures(streams)
     if command in ("leaderboard", "sets"):
         study: Any = {"leaderboard": leaderboard, "sets": sets}[command]

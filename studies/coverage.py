@@ -34,9 +34,6 @@ METRICS: dict[str, Callable[[ns.PredictionSets, ScoredGraph], float]] = {
     "mean_size": lambda sets, scored: ns.mean_size(sets),
     "size_given_coverage": lambda sets, scored: ns.size_given_coverage(sets, scored.labels),
     "sscv": lambda sets, scored: ns.sscv(sets, scored.labels, scored.setup.strata),
-    "empty_rate": lambda sets, scored: ns.empty_rate(sets),
-    "singleton_rate": lambda sets, scored: ns.singleton_rate(sets),
-    "full_rate": lambda sets, scored: ns.full_rate(sets),
     "infinite_rate": lambda sets, scored: float(np.isinf(sets.thresholds).mean()),
     "support": lambda sets, scored: float(np.median(sets.support)),
 }
@@ -190,7 +187,6 @@ def measure(scored: ScoredGraph, cells: list[Row]) -> list[Row]:
                 **cell,
                 "accuracy": scored.accuracy,
                 **{name: _median(np.array(numbers)) for name, numbers in lists.items()},
-                "coverage_sd": float(np.std(lists["coverage"], ddof=1)),
                 "eligible": int(scored.eligible.size),
                 "test_nodes": scored.graph.num_nodes,
                 "seconds": seconds,

@@ -203,13 +203,12 @@ def measure(name: str, drawn: Draw) -> Row:
         "seconds": round(seconds, 4),
         "coverage": ns.coverage(sets, drawn.truth),
         "mean_size": ns.mean_size(sets),
-        "singleton_rate": ns.singleton_rate(sets),
         "empty_rate": ns.empty_rate(sets),
         "full_rate": ns.full_rate(sets),
     }
     for kind, groups in drawn.groups.items():
         gap = ns.coverage_gap(sets, drawn.truth, groups)
-        measured |= {f"{part}_{kind}": getattr(gap, part) for part in ("gap", "excess", "chance", "under", "over")}
+        measured |= {f"{part}_{kind}": getattr(gap, part) for part in ("gap", "excess", "chance")}
         measured |= {f"share_{kind}": gap.share, f"groups_{kind}": int(gap.groups.size)}
     return measured
 

@@ -24,7 +24,7 @@ import napsets as ns
 from napsets.datasets import NodeDataset, NodePredictions
 from napsets.levels import rank_place
 from napsets.live.alarms import first_alarm, jumper, miss_alarm, smoothed_p_values
-from napsets.live.monitoring import coverage_interval, worst_window
+from napsets.live.monitoring import worst_window
 from napsets.live.steering import Mark, Steered
 from studies.collections import file_name, read_collected, split_seed, time_split
 from studies.rows import Folders, Kind, kept_predictions
@@ -217,8 +217,6 @@ def _measure(cell: Row, arrivals: Arrivals, exchangeability: Any) -> Row:
     stream = follow(arrivals, cell["strategy"], alpha=alpha, delay=cell["delay"], labelled=cell["labelled"])
     covered, seen = ~stream.missed, stream.missed[stream.labelled]
     coverage = miss_alarm(seen, alpha, restarted=True, log=True)
-    lower, upper = coverage_interval(stream.missed)
-    worst = worst_window(stream.missed)
     labels = arrivals.labels[arrivals.calibration :]
     ring = math.log(100.0)
     return {
@@ -227,24 +225,12 @@ def _measure(cell: Row, arrivals: Arrivals, exchangeability: Any) -> Row:
         "classes": size,
         "accuracy": float((arrivals.scores[arrivals.calibration :].argmin(axis=1) == labels).mean()),
         "coverage": float(covered.mean()),
-        "coverage_low": float(lower[-1]),
-        "coverage_high": float(upper[-1]),
-        "worst_window": worst.coverage,
-        "worst_end": worst.end,
+        "worst_window": worst_window(stream.missed).coverage,
         "mean_size": float(stream.sizes.mean()),
         "full_rate": float((stream.sizes == size).mean()),
-        "empty_rate": float((stream.sizes == 0).mean()),
         "seen_share": float(stream.labelled.mean()),
         "seen_coverage": float(1.0 - seen.mean()) if seen.size else math.nan,
         "coverage_alarm": first_alarm(coverage, ring),
-        "coverage_evidence": _evidence(coverage),
         "exchangeability_alarm": first_alarm(exchangeability, ring),
-        "exchangeability_evidence": _evidence(exchangeability),
         "coverage_curve": [float(part.mean()) for part in np.array_split(covered, _POINTS)],
-        "size_curve": [float(part.mean()) for part in np.array_split(stream.sizes, _POINTS)],
     }
-
-
-def _evidence(logs: Any) -> float:
-    """Return the decimal logarithm of the largest capital."""
-    return max(0.0, float(logs.max(initial=0.0)) / math.log(10.0))

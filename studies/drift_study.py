@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from studies.collections import TIMED
-from studies.drift import DRIFT, STRATEGIES
+from studies.drift import STRATEGIES
 from studies.tables import Row, Table, altair, fill_page, panels, percent, select
 
 COMMAND = "python -m studies drift --page docs/drift.md"
@@ -51,12 +50,6 @@ def drift_cells(datasets: Sequence[str] = tuple(TIMED), seeds: int = 1, alpha: f
                     stream | _PLAIN | {"strategy": strategy, "labelled": "small"} for strategy in ("growing", "dtaci")
                 ]
     return cells
-
-
-def rows_of(results: Path, cells: Sequence[Row]) -> list[Row]:
-    """Return the rows of the cells, in their order."""
-    rows = {DRIFT.key(row): row for row in DRIFT.read(results)}
-    return [rows[DRIFT.key(cell)] for cell in cells if DRIFT.key(cell) in rows]
 
 
 def tables(rows: Sequence[Row]) -> dict[str, Table]:

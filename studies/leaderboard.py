@@ -18,8 +18,8 @@ KIND = draw_kind(
     "leaderboard",
     (
         *("labels", "level_labels", "nodes", "classes", "accuracy", "choice", "seconds"),
-        *("coverage", "mean_size", "singleton_rate", "empty_rate", "full_rate"),
-        *(f"{part}_{kind}" for kind in KINDS for part in ("gap", "chance", "under", "over", "share")),
+        *("coverage", "mean_size", "empty_rate", "full_rate"),
+        *(f"{part}_{kind}" for kind in KINDS for part in ("gap", "chance", "share")),
     ),
     lambda cell: (
         (cell["dataset"], f"{cell['share']:g}", cell["seed"], cell["repetition"]),

@@ -135,12 +135,6 @@ LLM = Kind(
 )
 
 
-def rows_of(results: Path, cells: Sequence[Row]) -> list[Row]:
-    """Return the rows of the cells, in their order."""
-    rows = {LLM.key(row): row for row in LLM.read(results)}
-    return [rows[LLM.key(cell)] for cell in cells if LLM.key(cell) in rows]
-
-
 def tables(rows: Sequence[Row]) -> dict[str, Table]:
     """Return the tables of the page."""
     designs, years = [], []

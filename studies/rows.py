@@ -58,6 +58,11 @@ class Kind:
         rows = (dict(zip(table.columns, values, strict=True)) for values in table.fetchall())
         return list({self.key(row): row for row in rows}.values())
 
+    def rows_of(self, cells: Sequence[Row], results: Path) -> list[Row]:
+        """Return the rows of the cells that are finished, in the order of the cells."""
+        rows = {self.key(row): row for row in self.read(results)}
+        return [rows[self.key(cell)] for cell in cells if self.key(cell) in rows]
+
     def append(self, rows: Sequence[Row], results: Path) -> None:
         """Write rows to a new file; NaN becomes a missing value."""
         if not rows:

@@ -43,8 +43,8 @@ def studies():
     """Page and figures of every study, by the name of the page."""
     paper_rows = paper.PaperRows.read(RESULTS, paper.FULL)
     board, close = (study.FULL.rows(study.KIND, RESULTS) for study in (leaderboard, sets))
-    streams = drift_study.rows_of(RESULTS, drift_study.drift_cells())
-    papers = llm.rows_of(RESULTS, llm.llm_cells())
+    streams = DRIFT.rows_of(drift_study.drift_cells(), RESULTS)
+    papers = llm.LLM.rows_of(llm.llm_cells(), RESULTS)
     return {
         "reproduction": (paper.page(paper_rows), paper.figures(paper_rows)),
         "leaderboard": (leaderboard.page(board), leaderboard.figures(board)),
