@@ -23,12 +23,11 @@ def commands(world, target):
         "predict": ["predict", *files(world, *everything), "-o", target],
         "inspect": ["inspect", world.ids[0], *files(world, *everything)],
         "report": ["report", *files(world, *everything), "-o", target.with_suffix(".html")],
-        "evaluate": ["evaluate", target, *files(world, "labels")],
         "demo": ["demo", "-o", target.with_suffix(".html")],
     }
 
 
-@pytest.mark.parametrize("command", ["predict", "inspect", "report", "evaluate", "demo"])
+@pytest.mark.parametrize("command", ["predict", "inspect", "report", "demo"])
 @pytest.mark.parametrize("seed", [-1, 2**64])
 def test_a_seed_out_of_range_is_refused_alike_by_every_command(run, world, tmp_path, command, seed):
     shown = run(*commands(world, tmp_path / "sets.parquet")[command], "--seed", seed)
@@ -60,22 +59,9 @@ def test_a_score_that_needs_settings_is_refused_in_words(monkeypatch):
         make_score("needy")
 
 
-@pytest.mark.parametrize("strata", ["0-99999999999999999999", "0-1,2-2147483648", "3-2", "9" * 5000])
-def test_sizes_that_no_set_has_are_no_strata(run, world, tmp_path, strata):
-    target = tmp_path / "sets.parquet"
-    assert run(*commands(world, target)["predict"]).exit_code == 0
-    shown = run("evaluate", target, "--labels", world.truth, "--strata", strata)
-    assert shown.exit_code == 2
-    assert "must be ranges of sizes as in 0-1,2-3,4-10, each at most" in " ".join(
-        shown.output.replace("│", " ").split()
-    )
-
-
 @pytest.mark.parametrize(
     ("command", "flag"),
     [
-        ("evaluate", "--radius"),
-        ("evaluate", "--min-size"),
         ("inspect", "--neighbours"),
     ],
 )

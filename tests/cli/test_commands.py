@@ -155,18 +155,6 @@ def test_evaluate_tells_coverage_and_size(tmp_path, run, run_json, world):
         assert name in table.stdout
 
 
-def test_strata_can_be_chosen(tmp_path, run, world):
-    run("predict", *world.files, "-m", "naps", "-o", tmp_path / "s.parquet")
-    answer = json.loads(
-        run("evaluate", tmp_path / "s.parquet", "-l", world.truth, "--strata", "0-2,3", "--json").stdout
-    )
-    sets = naps_of(world).predict(world.rest)
-    assert answer["sscv"] == ns.sscv(sets, world.labels, [(0, 2), (3, 3)])
-    wrong = run("evaluate", tmp_path / "s.parquet", "-l", world.truth, "--strata", "few")
-    assert wrong.exit_code == 2
-    assert "ranges of sizes as in 0-1,2-3,4-10" in wrong.output
-
-
 # -- inspect -------------------------------------------------------------------------------------------------------
 
 

@@ -45,15 +45,6 @@ def target(tmp_path):
     return tmp_path / "sets.parquet"
 
 
-def test_the_way_out_of_two_kinds_of_ids_works(run, world, target):
-    labels = pq.read_table(world.labels_file)
-    change(world.labels_file, node=[str(node) for node in labels["node"].to_pylist()])
-    shown = run("predict", *world.files, "-o", target, "--ids", "string")
-    assert shown.exit_code == 0, shown.stderr
-    expected = [str(node) for node in world.ids[world.rest]]
-    assert pq.read_table(target)["node"].to_pylist() == expected
-
-
 def test_the_way_out_of_unknown_ids_works(run, world, target):
     edges = pq.read_table(world.edges).to_pydict()
     more = {name: [*column, 10**6] for name, column in edges.items()}

@@ -1,4 +1,4 @@
-"""Files as people have them: separators, names of columns, standard input and output, logits, JSON Lines."""
+"""Files as people have them: separators, names of columns, standard input and output, logits, Parquet."""
 
 from __future__ import annotations
 
@@ -59,13 +59,11 @@ def test_every_command_reads_files_as_people_have_them(tmp_path, run, world, exp
         assert done.exit_code == 0, done.output
 
 
-@pytest.mark.parametrize("format", [None, "csv", "tsv", "parquet"])
-def test_sets_go_to_standard_output_and_nothing_else_does(tmp_path, run, world, expected, format):
-    options = () if format is None else ("--format", format)
-    done = run("predict", *world.files, *NAPS, "-o", "-", *options)
+def test_sets_go_to_standard_output_and_nothing_else_does(tmp_path, run, world, expected):
+    done = run("predict", *world.files, *NAPS, "-o", "-")
     assert done.exit_code == 0, done.output
     assert "average set size" in done.stderr
-    path = tmp_path / f"out.{format or 'csv'}"
+    path = tmp_path / "out.csv"
     path.write_bytes(done.stdout_bytes)
     sets_file = read_sets(path)
     assert np.array_equal(sets_file.sets.member, expected.sets.member)
@@ -78,9 +76,11 @@ def test_labels_and_sets_come_from_standard_input(tmp_path, run, world, expected
     pa.csv.write_csv(table, stream, pa.csv.WriteOptions(delimiter="\t"))
     lines = stream.getvalue().to_pybytes()
     files = world.files[:4]
-    done = run("predict", *files, *NAPS, "-l", "-", "--format", "tsv", "-o", tmp_path / "s.csv", stdin=lines)
+    done = run("predict", *files, *NAPS, "-l", "-", "--separator", "tab", "-o", tmp_path / "s.parquet", stdin=lines)
     assert done.exit_code == 0, done.output
-    assert np.array_equal(read_sets(tmp_path / "s.csv").sets.member, expected.sets.member)
+    assert np.array_equal(read_sets(tmp_path / "s.parquet").sets.member, expected.sets.member)
+    done = run("predict", *files, *NAPS, "-l", "-", "-o", tmp_path / "s.csv", stdin=world.labels_file.read_bytes())
+    assert done.exit_code == 0, done.output  # the first bytes of Parquet say so
     done = run("evaluate", "-", "--labels", world.truth, "--json", stdin=(tmp_path / "s.csv").read_bytes())
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["mean_size"] == pytest.approx(expected.sets.sizes.mean())
@@ -100,10 +100,6 @@ def test_what_is_wrong_with_standard_input_is_told_of_it(run, world):
         (("-e", "e.csv", "-p", "p.csv", "-l", "y.csv", "-o", "-", "--json"), "can hold the sets or --json, not both"),
         (("-e", "e.csv", "-p", "p.csv", "-l", "y.csv", "-o", "s.csv", "--rename", "node"), "must be OLD=NEW"),
         (("-e", "e.csv", "-p", "p.csv", "-l", "y.csv", "-o", "s.csv", "--separator", "ab"), "must be one character"),
-        (
-            ("-e", "e.csv", "-p", "p.csv", "-l", "y.csv", "-o", "s.csv", "--format", "xls"),
-            "must be one of parquet, csv",
-        ),
     ],
 )
 def test_what_cannot_be_is_wrong_use(run, options, message):
@@ -126,24 +122,3 @@ def test_logits_give_the_sets_of_their_probabilities(tmp_path, run, world, expec
     node = world.ids[world.rest[0]]
     answer = json.loads(run("inspect", *files, "--node", node, *NAPS, "--logits", "--json").stdout)
     assert float(answer["threshold"]) == sets_file.sets.thresholds[0]
-
-
-def test_evaluate_reads_ids_as_asked_and_is_silent_about_strangers(tmp_path, run, world):
-    done = run("predict", *world.files, *NAPS, "-o", tmp_path / "s.csv")
-    assert done.exit_code == 0, done.output
-    truth = pq.read_table(world.truth)
-    texts = truth.set_column(0, "node", truth.column("node").cast(pa.string()))
-    more = pa.table({"node": ["stranger"], "label": ["cat"]})
-    pq.write_table(pa.concat_tables([texts, more]), tmp_path / "truth.parquet")
-    refused = run("evaluate", tmp_path / "s.csv", "--labels", tmp_path / "truth.parquet")
-    assert refused.exit_code == 1
-    assert "--ids string" in refused.output
-    done = run("evaluate", tmp_path / "s.csv", "--labels", tmp_path / "truth.parquet", "--ids", "string", "--json")
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["nodes"] == world.rest.size
-    assert "stranger" in done.stderr
-    options = ("--edges", world.edges, "--ids", "string", "--skip-unknown", "--json")
-    done = run("evaluate", tmp_path / "s.csv", "--labels", tmp_path / "truth.parquet", *options)
-    assert done.exit_code == 0, done.output
-    assert "stranger" not in done.stderr
-    assert json.loads(done.stdout)["coverage_by_degree"]

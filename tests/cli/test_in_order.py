@@ -61,8 +61,6 @@ def test_the_figures_are_those_of_the_functions_in_the_order_of_the_column(run, 
     rang = ns.monitoring.first_alarm(ns.monitoring.miss_alarm(missed, 0.1, labels=300, restarted=True))
     assert result["alarms"]["coverage"]["rang"] == rang > 250
     assert result["alarms"]["exchangeability"]["rang"] > 250
-    assert result["over_time"][-1]["labels"] == missed.size
-    assert len(result["over_time"]) == 200
     assert result["alarms"]["coverage"]["time"] == 300 + rang - 1  # of the column
     assert f"after {rang} labels, at date {300 + rang - 1} (" in " ".join(text.split())
 
@@ -71,7 +69,7 @@ def test_without_the_number_of_labels_there_is_no_coverage_alarm(run, files, tmp
     folder, sets = files[0], tmp_path / "sets.parquet"
     pq.write_table(pq.read_table(folder / "sets.parquet").replace_schema_metadata(None), sets)
     call = ("evaluate", sets, "--labels", folder / "truth.csv", "--in-order", "date")
-    result = json.loads(run(*call, "--json", "--page", tmp_path / "page.html").stdout)["in_order"]
+    result = json.loads(run(*call, "--json").stdout)["in_order"]
     text = " ".join(run(*call).stdout.split())
     assert result["alarms"]["coverage"] == {"rang": None, "time": None, "log10_capital": None, "tests": 0}
     assert result["alarms"]["exchangeability"]["rang"] > 250
@@ -80,7 +78,7 @@ def test_without_the_number_of_labels_there_is_no_coverage_alarm(run, files, tmp
 
 def test_dates_as_iso_has_them_are_an_order(run, files):
     by_number, by_day = (evaluated(run, files[0], column)[0] for column in ("date", "day"))
-    assert [row["coverage"] for row in by_day["over_time"]] == [row["coverage"] for row in by_number["over_time"]]
+    assert by_day["worst_window"] == by_number["worst_window"]
     rang, time = (by_day["alarms"]["coverage"][name] for name in ("rang", "time"))
     assert rang == by_number["alarms"]["coverage"]["rang"]
     assert time == str(np.datetime64("2026-01-01") + int(by_number["alarms"]["coverage"]["time"]))
@@ -116,44 +114,3 @@ def test_empty_cells_in_the_column_are_refused(run, files, tmp_path):
     done = run("evaluate", folder / "sets.parquet", "--labels", tmp_path / "truth.csv", "--in-order", "date")
     assert done.exit_code != 0
     assert "without empty cells" in done.stderr
-
-
-def test_the_delay_is_how_many_labels_came_between_a_set_and_its_own(run, files):
-    folder, *_ = files
-    shown = run(
-        "evaluate", folder / "sets.parquet", "--labels", folder / "truth.csv", "--in-order", "date", "--made", "made",
-        "--json",
-    )  # fmt: skip
-    rows = [line.split(",") for line in (folder / "truth.csv").read_text().splitlines()[1:]]
-    when = sorted((int(date), int(issued)) for _, _, issued, date, _ in rows)
-    delays = [sum(issued < other < date for other, _ in when) for date, issued in when]
-    result = json.loads(shown.stdout)["in_order"]
-    assert result["label_delay"] == np.median(delays[-result["window"] :])
-    assert result["over_time"][0]["label_delay"] == delays[0]
-
-
-def test_a_page_draws_coverage_size_alarms_and_delay_over_time(run, files, browser, tmp_path):
-    folder, *_ = files
-    page = tmp_path / "over_time.html"
-    call = ("evaluate", folder / "sets.parquet", "--labels", folder / "truth.csv", "--in-order", "date")
-    assert run(*call, "--made", "made", "--page", page).exit_code == 0
-    for width in (1440, 390):
-        tab, errors = browser.new_page(viewport={"width": width, "height": 900}), []
-        tab.on("console", lambda message, errors=errors: errors.append(message.text))
-        tab.on("pageerror", lambda error, errors=errors: errors.append(str(error)))
-        tab.goto(page.as_uri())
-        tab.wait_for_function("document.querySelectorAll('[data-drawn]').length === 4")
-        drawn = [place.get_attribute("data-chart") for place in tab.query_selector_all("[data-drawn]")]
-        assert drawn == ["coverage", "size", "alarms", "delay"]
-        assert all(tab.query_selector(f"[data-chart={name}] path[aria-roledescription='line mark']") for name in drawn)
-        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        assert errors == []
-        tab.close()
-
-
-@pytest.mark.parametrize("option", [("--made", "made"), ("--page", "page.html")])
-def test_options_about_time_go_with_an_order(run, files, option):
-    folder, *_ = files
-    shown = run("evaluate", folder / "sets.parquet", "--labels", folder / "truth.csv", *option)
-    assert shown.exit_code == 2
-    assert "goes with --in-order" in shown.output

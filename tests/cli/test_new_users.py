@@ -77,15 +77,10 @@ def test_an_error_rate_above_a_half_is_warned_of(run_json, larger, tmp_path):
     assert warning in verdict["warnings"]
 
 
-def test_a_direction_that_has_no_effect_does_not_choose_the_method(run, run_json, larger, tmp_path):
+def test_a_direction_needs_directed_edges(run, larger, tmp_path):
     flags = ["predict", *larger.files, "--direction", "both", "-o", tmp_path / "sets.parquet"]
-    shown = run(*flags, code=0)
-    assert "note: --direction has no effect without --directed" in shown.stderr
-    assert "because of --direction" not in shown.stderr
-    assert run_json(*flags)["method"] == "auto"
-    shown = run(*flags, "--directed", code=0)
-    assert "note: the method is naps, not auto, because of --direction" in shown.stderr
-    assert run_json(*flags, "--directed")["method"] == "naps"
+    assert "needs --directed" in " ".join(run(*flags, code=2).stderr.split())
+    assert "because of --direction" not in run(*flags, "--directed", code=0).stderr
 
 
 def test_sets_by_class_are_not_compared_with_what_one_threshold_would_give(run_json, larger, tmp_path):

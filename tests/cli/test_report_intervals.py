@@ -114,8 +114,8 @@ def test_predict_says_its_verdict_on_intervals(run, run_json, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--logits"], "works without --logits, --labels-are and --features"),
-        (["--features", "x.parquet"], "works without --logits, --labels-are and --features"),
+        (["--logits"], "works without --logits and --features"),
+        (["--features", "x.parquet"], "works without --logits and --features"),
         (["--score", "absolute"], "must be cqr for a file with the columns lower, upper"),
         (["--methods", "split,daps"], "looks at labels"),
     ],

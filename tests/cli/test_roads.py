@@ -49,7 +49,20 @@ def test_predict_follows_edges_as_asked(world, run, tmp_path, direction):
 def test_predict_goes_by_path_length(run, tmp_path, kind, suffix):
     world = make_world(tmp_path / "world", suffix=suffix, lengths=True)
     target = tmp_path / "sets.parquet"
-    flags = ["--weights-are", kind, "--radius", 1.5, "--decay", "gaussian", "--pool", 5, "-a", 0.2]
+    flags = [
+        "--method",
+        "naps-lengths",
+        "--weights-are",
+        kind,
+        "--radius",
+        1.5,
+        "--decay",
+        "gaussian",
+        "--pool",
+        5,
+        "-a",
+        0.2,
+    ]
     flags += ["--directed", "--direction", "in", "--json"]
     done = run("predict", *world.files, *flags, "-o", target)
     assert done.exit_code == 0, done.output
@@ -68,7 +81,7 @@ def test_predict_goes_by_path_length(run, tmp_path, kind, suffix):
 
 def test_an_inspection_shows_distances(world, run):
     done = run(
-        "inspect", *world.files, "--node", world.ids[world.rest[3]], "--weights-are", "lengths", "--radius", 2.0
+        "inspect", *world.files, "--node", world.ids[world.rest[3]], "-m", "naps-lengths", "--weights-are", "lengths"
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "distance" in done.output
@@ -80,12 +93,6 @@ def test_a_weight_that_is_not_said_what_it_is_does_not_count_and_is_told_of(worl
     assert "--weights-are lengths or strengths" in done.output
     inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
     assert inputs.graph.lengths is None
-
-
-def test_a_direction_without_directed_edges_is_told_of(world, run, tmp_path):
-    done = run("predict", *world.files, "--method", "naps", "--direction", "in", "-o", tmp_path / "sets.parquet")
-    assert done.exit_code == 0
-    assert "--direction has no effect without --directed" in done.output
 
 
 @pytest.mark.parametrize(

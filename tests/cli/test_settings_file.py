@@ -55,7 +55,7 @@ def test_paths_start_from_the_folder_of_the_file(tmp_path, run, world, config, m
 
 
 def test_standard_output_is_no_path_of_its_folder(run, world, config):
-    path = config(files_as_toml(world) + '[predict]\nmethod = "naps"\noutput = "-"\nformat = "tsv"\n')
+    path = config(files_as_toml(world) + '[predict]\nmethod = "naps"\noutput = "-"\n')
     shown = run("predict", "--config", path)
     assert shown.exit_code == 0, shown.output
     assert len(shown.stdout.splitlines()) == 1 + world.rest.size

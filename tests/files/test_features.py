@@ -37,7 +37,7 @@ def test_rows_come_in_any_order_and_stand_by_their_nodes(tmp_path, world, featur
 def test_the_command_compares_nodes_by_them_and_explains_what_it_wrote(tmp_path, world, features, run):
     path = write(tmp_path / "f.parquet", {"node": world.ids} | {f"x{i}": features[:, i] for i in range(3)})
     target = tmp_path / "sets.parquet"
-    done = run("predict", *world.files, "--features", path, "-o", target, "--json")
+    done = run("predict", *world.files, "--method", "snaps", "--features", path, "-o", target, "--json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["method"] == "snaps"
     keys = inputs_of(world).ids.keys
@@ -46,7 +46,9 @@ def test_the_command_compares_nodes_by_them_and_explains_what_it_wrote(tmp_path,
     )
     sets = expected.predict(world.rest)
     np.testing.assert_array_equal(read_sets(target).sets.thresholds, sets.thresholds)
-    seen = run("inspect", *world.files, "--node", world.ids[world.rest[3]], "--features", path, "--json")
+    seen = run(
+        "inspect", *world.files, "--node", world.ids[world.rest[3]], "--method", "snaps", "--features", path, "--json"
+    )
     assert seen.exit_code == 0, seen.output
     assert float(json.loads(seen.stdout)["threshold"]) == sets.thresholds[3]
 
@@ -74,4 +76,4 @@ def test_methods_that_compare_no_nodes_refuse_features(tmp_path, world, features
     path = write(tmp_path / "f.parquet", {"node": world.ids, "x": features[:, 0]})
     done = run("predict", *world.files, "--features", path, "--method", "naps", "-o", tmp_path / "s.parquet")
     assert done.exit_code != 0
-    assert "needs a method that compares nodes: --method snaps" in done.output
+    assert "needs a method that compares nodes: auto, informed or snaps" in done.output

@@ -77,5 +77,5 @@ def test_an_id_that_was_typed_is_found_or_named():
     assert NodeIds(strings(["5", "x"])).find("x") == 1
     with pytest.raises(InvalidInputError, match="there is no '8'"):
         NodeIds(integers([5])).find("8")
-    with pytest.raises(InvalidInputError, match="which are integers; got 'x'"):
+    with pytest.raises(InvalidInputError, match="there is no 'x'"):
         NodeIds(integers([5])).find("x")

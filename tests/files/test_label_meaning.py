@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from napsets.errors import FileFormatError, InvalidInputError
+from napsets.errors import FileFormatError
 from napsets.files import Reading, read_labels, read_probabilities
 from worlds import write
 
@@ -28,13 +28,8 @@ def test_names_win_where_every_label_is_one(tmp_path, nodes):
     assert notes == []
 
 
-@pytest.mark.parametrize(("meaning", "expected"), [("indices", [1, 2, 0]), ("auto", None), ("names", None)])
-def test_the_user_decides_what_a_mixture_is(tmp_path, nodes, meaning, expected):
-    if expected is None:
-        with pytest.raises(FileFormatError, match=r"y\.parquet"):
-            labels_of(tmp_path, nodes, [1, 2, 0], labels_are=meaning)
-    else:
-        assert labels_of(tmp_path, nodes, [1, 2, 0], labels_are=meaning) == expected
+def test_a_mixture_is_refused(tmp_path, nodes):
+    assert "'1', '2' are names of classes, but '0' can only be numbers" in refusal(tmp_path, nodes, [1, 2, 0])
 
 
 def test_numbers_are_read_as_such_where_no_label_is_a_name_and_that_is_noted(tmp_path, nodes):
@@ -42,7 +37,6 @@ def test_numbers_are_read_as_such_where_no_label_is_a_name_and_that_is_noted(tmp
     assert labels_of(tmp_path, nodes, [0, 2, 1], ["cat", "dog", "owl"], notes=notes) == [0, 2, 1]
     assert len(notes) == 1
     assert "were read as class numbers from 0 (0 is 'cat', 1 is 'dog', 2 is 'owl')" in notes[0]
-    assert labels_of(tmp_path, nodes, [0, 2, 1], ["cat", "dog", "owl"], labels_are="indices") == [0, 2, 1]
 
 
 def test_where_names_are_numbers_from_0_there_is_nothing_to_note(tmp_path, nodes):
@@ -55,11 +49,6 @@ def refusal(*arguments, **options) -> str:
     with pytest.raises(FileFormatError) as caught:
         labels_of(*arguments, **options)
     return str(caught.value)
-
-
-def test_another_word_for_it_is_refused(tmp_path, nodes):
-    with pytest.raises(InvalidInputError, match=r"`labels_are` must be one of auto, names, indices.*did you mean"):
-        labels_of(tmp_path, nodes, [1], labels_are="index")
 
 
 # -- whole numbers with a decimal point ----------------------------------------------------------------------------

@@ -82,13 +82,6 @@ def test_rows_go_by_the_names_of_napsets(tmp_path):
     assert [batch.column_names for batch in table.batches(["node", "label"])] == [["node", "label"]]
 
 
-def test_where_a_name_says_nothing_the_format_is_asked_for(tmp_path):
-    path = write(tmp_path / "p.csv", {"node": [1, 2], "cat": [0.5, 0.2], "dog": [0.5, 0.8]}).rename(tmp_path / "p")
-    with pytest.raises(InvalidInputError, match="For other names, pass --format"):
-        read_probabilities(path)
-    assert read_probabilities(path, Reading(format="csv")).class_names == ["cat", "dog"]
-
-
 @pytest.mark.parametrize(
     ("reading", "message"),
     [
@@ -97,10 +90,7 @@ def test_where_a_name_says_nothing_the_format_is_asked_for(tmp_path):
         ({"rename": ["a=node", "a=label"]}, "`rename` must give each column one name; a has node and label"),
         ({"separator": ";;"}, "`separator` must be one character, no quote and no line break; got ';;'"),
         ({"separator": '"'}, "`separator` must be one character"),
-        ({"ids": "int"}, "`ids` must be one of auto, integer, string; got 'int'"),
-        ({"labels_are": "numbers"}, "`labels_are` must be one of auto, names, indices; got 'numbers'"),
         ({"weights_are": "length"}, "did you mean 'lengths'?"),
-        ({"format": "xlsx"}, "`format` must be one of parquet, csv, tsv; got 'xlsx'"),
     ],
 )
 def test_what_cannot_be_said_is_refused_with_what_can(reading, message):

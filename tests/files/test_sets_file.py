@@ -200,21 +200,6 @@ def test_a_folder_of_parts_carries_the_settings_in_a_file_beside_them(tmp_path, 
     np.testing.assert_array_equal(file.sets.member, some_sets().member)
 
 
-def test_sizes_that_do_not_fit_the_lists_are_refused(tmp_path, parquet):
-    table = pq.read_table(parquet)
-    wrong = table.set_column(2, "size", pa.array([2, 0, 3, 9], pa.int32()))
-    pq.write_table(wrong, tmp_path / "wrong.parquet")
-    with pytest.raises(FileFormatError, match=r"row 3 of .* has 1 labels and size 9"):
-        read_sets(tmp_path / "wrong.parquet")
-
-
-def test_two_alphas_in_one_file_are_refused(tmp_path, parquet):
-    table = pq.read_table(parquet)
-    pq.write_table(table.set_column(6, "alpha", pa.array([0.1, 0.1, 0.1, 0.2])), tmp_path / "two.parquet")
-    with pytest.raises(FileFormatError, match="one alpha for all rows"):
-        read_sets(tmp_path / "two.parquet")
-
-
 def test_other_files_are_no_sets(tmp_path):
     path = write(tmp_path / "x.parquet", {"node": [1], "labels": ["cat"]})
     with pytest.raises(FileFormatError, match=r"`sets` must have the columns .* lacks size, threshold"):

@@ -62,29 +62,11 @@ def test_what_is_not_tampered_with_is_read_alike(tmp_path):
 
 #: A column, what is in it, and what is wrong with that; the same in every format.
 NUMBERS = [
-    ("alpha", [2.0] * 3, "each alpha of `sets` must be strictly between 0 and 1; (?:row 0|line 2) of .* has 2"),
-    ("alpha", [NAN] * 3, "each alpha of `sets` must be strictly between 0 and 1; (?:row 0|line 2) of .* has nan"),
-    ("alpha", [0.0] * 3, "each alpha of `sets` must be strictly between 0 and 1"),
+    ("alpha", [2.0] * 3, "`alpha` must lie strictly between 0 and 1"),
+    ("alpha", [0.0] * 3, "`alpha` must lie strictly between 0 and 1"),
     ("alpha", [0.1, 0.1, 0.2], "one alpha for all rows; .* has 2 alphas"),
-    (
-        "threshold",
-        [0.5, NAN, 0.5],
-        "each threshold of `sets` must be a number or .∞, or .*; (?:row 1|line 3) of .* has nan",
-    ),
-    (
-        "threshold",
-        [0.5, 0.5, -INFINITY],
-        "each threshold of `sets` must be a number or .∞, or .*; (?:row 2|line 4) of .* has -inf",
-    ),
-    ("support", [1, -3, 0], "each support of `sets` must be a count; (?:row 1|line 3) of .* has -3"),
-    ("support", [1.5, 1.0, 1.0], "each support of `sets` must be a count; (?:row 0|line 2) of .* has 1.5"),
-    ("support", [NAN, 1.0, 1.0], "each support of `sets` must be a count"),
-    ("support", [1.0, INFINITY, 1.0], "each support of `sets` must be a count"),
-    ("effective_size", [1.0, -2.0, 1.0], "each effective_size of `sets` must be at least 0; (?:row 1|line 3)"),
-    ("effective_size", [1.0, NAN, 1.0], "each effective_size of `sets` must be at least 0"),
-    ("size", [1, 0, 3], "sizes that fit their lists; (?:row 2|line 4) of .* has 2 labels and size 3"),
-    ("size", [1, 0, -2], "each size of `sets` must be an integer of at least 0"),
-    ("size", [1.5, 0.0, 2.0], "each size of `sets` must be an integer of at least 0"),
+    ("threshold", [0.5, NAN, 0.5], "`thresholds` must hold numbers, none of them NaN"),
+    ("effective_size", [1.0, NAN, 1.0], "`effective_size` must hold numbers, none of them NaN"),
     ("node", [1, 2, 1], "each node once; 1 ids are in .* more than once: 1"),
 ]
 
@@ -98,12 +80,11 @@ def test_numbers_that_cannot_be_are_refused_in_every_format(tmp_path, column, va
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("labels", [["cat"], [], ["cat", "cat"]], "each label once in a set; (?:row 2|line 4) of .* repeats one"),
         ("labels", [["cat"], [], ["cat", "cow"]], "labels that are among the class_names of its metadata; .* 'cow'"),
         ("labels", [["cat"], [], ["cat", None]], "no empty cell; the column labels"),
         ("labels", [["cat"], None, ["cat", "dog"]], "no empty cell; the column labels"),
-        ("labels", [[["cat"]], [], [["cat"], ["dog"]]], "lists of names in its column labels; .* nests them"),
-        ("labels", ["cat", "", "dog"], "lists in its column labels; in .* it is string"),
+        ("labels", [[["cat"]], [], [["cat"], ["dog"]]], "lists of names in its column labels; in .* it is list"),
+        ("labels", ["cat", "", "dog"], "lists of names in its column labels; in .* it is string"),
         ("threshold", ["low", "low", "high"], "numbers in its column threshold; in .* it is string"),
         ("support", pa.array([1, None, 2]), "no empty cell; the column support"),
         ("alpha", [True, True, True], "numbers in its column alpha; in .* it is bool"),
@@ -113,24 +94,6 @@ def test_numbers_that_cannot_be_are_refused_in_every_format(tmp_path, column, va
 )
 def test_columns_of_another_kind_are_refused(tmp_path, column, values, message):
     refused(parquet(tmp_path / "s.parquet", **{column: values}), message)
-
-
-TOLD = {"prediction": ["cat", "dog", "cat"]}
-
-
-@pytest.mark.parametrize(
-    ("column", "values", "message"),
-    [
-        ("prediction", ["cat", "cow", "cat"], "labels that are among the class_names of its metadata; .* 'cow'"),
-        ("prediction", [0, 1, 0], "labels that are among the class_names"),
-    ],
-)
-def test_predictions_that_cannot_be_are_refused(tmp_path, column, values, message):
-    refused(parquet(tmp_path / "s.parquet", **(TOLD | {column: values})), message)
-    refused(
-        parquet(tmp_path / "n.parquet", **(TOLD | {column: pa.array([None, *values[1:]])})),
-        f"no empty cell; the column {column}|must be from 0 to 1|must hold|among the class_names",
-    )
 
 
 @pytest.mark.parametrize(
@@ -162,7 +125,6 @@ def test_metadata_that_napsets_did_not_write_is_refused(tmp_path, about, message
 
 
 def test_metadata_that_contradicts_the_columns_is_refused(tmp_path):
-    refused(parquet(tmp_path / "a.parquet", ABOUT | {"alpha": 0.3}), r"the alpha that its metadata says, 0\.3")
     refused(parquet(tmp_path / "b.parquet", ABOUT | {"class_names": ["cat"]}), "among the class_names")
     rows = pa.table({"node": [1], "probabilities": [[0.5, 0.5]]})
     three = json.dumps({"class_names": ["a", "b", "c"]}).encode()
@@ -174,10 +136,10 @@ def test_metadata_that_contradicts_the_columns_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "setting", [{"calibration": "x"}, {"alpha": 2}, {"level_labels": -1}, {"directed": "no"}, {"direction": "up"}]
+    "setting", [{"calibration": "x"}, {"level_labels": -1}, {"directed": "no"}, {"direction": "up"}]
 )
 def test_settings_that_cannot_be_are_refused(tmp_path, setting):
-    refused(parquet(tmp_path / "s.parquet", ABOUT | setting), "settings that napsets can have|the alpha that its")
+    refused(parquet(tmp_path / "s.parquet", ABOUT | setting), "settings that napsets can have")
 
 
 @pytest.mark.parametrize(

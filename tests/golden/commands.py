@@ -77,17 +77,15 @@ def predictions() -> Iterator[Command]:
         "weights.parquet": f"{ASKED} --hops 3 --decay 1,0.5,0.25 --pool 5 --alike 2 --seed 7 --no-empty",
         "exact.parquet": f"{ASKED} --method naps-h --level exact --score thr",
         "global.parquet": f"{ASKED} --hops 1 --fallback global --score raps",
-        "lengths.parquet": f"{ASKED} --radius 2.5 --decay linear --weights-are lengths --alpha 0.3",
+        "lengths.parquet": f"{ASKED} -m naps-lengths --radius 2.5 --decay linear --weights-are lengths --alpha 0.3",
         "strengths.parquet": f"{ASKED} --method naps-lengths --weights-are strengths --alpha 0.3",
-        "features.parquet": f"{ASKED} --features features.csv --alpha 0.2",
+        "features.parquet": f"{ASKED} --method snaps --features features.csv --alpha 0.2",
         "config.parquet": "--config settings.toml",
         "config-flags.parquet": "--config settings.toml --hops 1 --method naps",
         "named.parquet": f"{NAMED} -n named/ask.parquet --method naps --alpha 0.2",
         "named.csv": f"{NAMED} -n named/ask.parquet --method naps --alpha 0.2",
         "named-all.parquet": f"{NAMED} --method naps --alpha 0.2",
-        "ids-string.parquet": f"{ASKED} --ids string --method split",
-        "indices.parquet": "-e edges.csv -p p.csv -l y-indices.csv -n ask.csv --labels-are indices -m naps -a 0.2",
-        "indices-auto.parquet": "-e edges.csv -p p.csv -l y-indices.csv -n ask.csv --method naps -a 0.2",
+        "indices.parquet": "-e edges.csv -p p.csv -l y-indices.csv -n ask.csv --method naps -a 0.2",
         "from-logits.parquet": "-e edges.csv -p logits.parquet --logits -l y.csv -n ask.csv --method naps -a 0.2",
         "odd.csv": "-e odd-edges.csv -p odd-p.csv -l odd-y.csv --method naps --alpha 0.3 --separator ; "
         "--rename uid=node --rename from=source --rename to=target --rename class=label",
@@ -110,7 +108,7 @@ def predictions() -> Iterator[Command]:
         },
         "numbers-by-file.parquet": f"{CQR} -n ask.csv --method naps-exact --by groups.csv --alpha 0.2",
         "numbers-weights.parquet": f"{CQR} -n ask.csv --hops 3 --decay geometric --pool 5 --seed 7 --fallback global",
-        "numbers-lengths.parquet": f"{CQR} -n ask.csv --radius 2 --weights-are lengths --alpha 0.3",
+        "numbers-lengths.parquet": f"{CQR} -n ask.csv -m naps-lengths --radius 2 --weights-are lengths --alpha 0.3",
         **{
             f"numbers-directed-{way}.parquet": f"{CQR_DIRECTED} --directed --direction {way} -m naps -a 0.3 --pool 4"
             for way in ("in", "both")
@@ -121,30 +119,26 @@ def predictions() -> Iterator[Command]:
     for file, options in runs.items():
         line = f"predict {options} -o {file} --json"
         yield Command(f"predict/{file}", line, file, digits=any(word in f"{file} {line}" for word in loose))
-    yield Command("predict/standard output", f"predict {ASKED} --method naps --alpha 0.2 -o - --format csv")
+    yield Command("predict/standard output", f"predict {ASKED} --method naps --alpha 0.2 -o -")
 
 
 #: What each of the other commands is asked.
 _OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "evaluate/plain": ("naps.parquet -l truth.csv", ("naps.parquet",)),
     "evaluate/graph and groups": (
-        "naps.parquet -l truth.csv -e edges.csv --groups groups.csv --strata 0-1,2,3-5 --min-size 6 --seed 2",
+        "naps.parquet -l truth.csv -e edges.csv --groups groups.csv",
         ("naps.parquet",),
     ),
     "evaluate/csv": ("naps.csv -l truth.csv", ("naps.csv",)),
     "evaluate/named": ("named-all.parquet -l named/truth.parquet -e named/edges.parquet", ("named-all.parquet",)),
     "evaluate/directed": ("directed.parquet -l directed/truth.csv -e directed/edges.csv", ("directed.parquet",)),
-    "evaluate/directed in": (
-        "directed.parquet -l directed/truth.csv -e directed/edges.csv --directed --direction in --min-size 5",
-        ("directed.parquet",),
-    ),
-    "evaluate/indices": ("indices.parquet -l truth-indices.csv --labels-are indices", ("indices.parquet",)),
+    "evaluate/indices": ("indices.parquet -l truth-indices.csv", ("indices.parquet",)),
     "evaluate/intervals": ("numbers.parquet -l true-targets.csv", ("numbers.parquet",)),
     "evaluate/intervals, graph and groups": (
-        "numbers.parquet -l true-targets.csv -e edges.csv --groups groups.csv --radius 2 --min-size 6",
+        "numbers.parquet -l true-targets.csv -e edges.csv --groups groups.csv",
         ("numbers.parquet",),
     ),
-    "evaluate/intervals csv": ("numbers.csv -l true-targets.csv --skip-unknown", ("numbers.csv",)),
+    "evaluate/intervals csv": ("numbers.csv -l true-targets.csv", ("numbers.csv",)),
     "evaluate/intervals, directed": (
         "numbers-directed-in.parquet -l directed/true-targets.csv -e directed/edges.csv",
         ("numbers-directed-in.parquet",),
@@ -155,9 +149,12 @@ _OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "inspect/by class": (f"--node 157 {INPUTS} --hops 2 --by class --alpha 0.2", ()),
     "inspect/by file": (f"--node 157 {INPUTS} --method naps-exact --by groups.csv --alpha 0.2", ()),
     "inspect/directed": (f"--node 157 {DIRECTED} --directed --direction in --hops 2 --alpha 0.3", ()),
-    "inspect/lengths": (f"--node 157 {INPUTS} --radius 2.5 --weights-are lengths --alpha 0.3 --decay gaussian", ()),
+    "inspect/lengths": (
+        f"--node 157 {INPUTS} -m naps-lengths --radius 2.5 --weights-are lengths --alpha 0.3 --decay gaussian",
+        (),
+    ),
     "inspect/named": (f"--node né-0035 {NAMED} --method naps-h --alpha 0.3", ()),
-    "inspect/features": (f"--node 157 {INPUTS} --features features.csv --alpha 0.2", ()),
+    "inspect/features": (f"--node 157 {INPUTS} --method snaps --features features.csv --alpha 0.2", ()),
     **{f"inspect/numbers, {name}": (f"--node 157 {CQR} --method {name} -a 0.2 --neighbours 4", ()) for name in METHODS},
     **{
         f"inspect/numbers, {score}": (f"--node 157 {REGRESSION} -p {score}.csv --method informed -a 0.2", ())
@@ -216,9 +213,7 @@ _WRONG: dict[str, tuple[str, tuple[str, ...]]] = {
     "numbers of labels": (f"predict {CQR} --method daps -o x.parquet", ("score",)),
     "score of other columns": (f"predict {CQR} --score absolute -o x.parquet", ("--score", "cqr")),
     "numbers without columns": (f"predict {REGRESSION} -p p.csv -o x.parquet", ("lower", "upper", "p.csv")),
-    "strata": ("evaluate naps.parquet -l truth.csv --strata small", ("--strata", "small")),
-    "strata of intervals": ("evaluate numbers.parquet -l true-targets.csv --strata 0-1", ("--strata",)),
-    "names of intervals": ("evaluate numbers.parquet -l true-targets.csv --labels-are names", ("--labels-are",)),
+    "direction without directed": (f"predict {INPUTS} --direction in -o x.parquet", ("--direction", "--directed")),
     "nothing to judge": ("evaluate naps.parquet -l directed/ask.csv", ("labels", "label")),
     "no sets": ("evaluate p.csv -l truth.csv", ("sets", "p.csv")),
     "no such node": (f"inspect --node 5 {INPUTS} --method naps", ("5",)),

@@ -34,9 +34,6 @@ RECORDED: dict[str, Any] = {
     "level": "exact",
     "by": "degree",
     "directed": True,
-    "ids": "auto",
-    "labels_are": "auto",
-    "skip_unknown": False,
     "plan": "graph",
 }
 

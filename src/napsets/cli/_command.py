@@ -48,8 +48,8 @@ _NOT_SETTINGS = {"help", "help_all", "config", "version"}
 #: Options that only ``--help-all`` shows.
 HIDDEN = {
     "decay", "pool", "alike", "radius", "score", "seed", "allow_empty", "fallback", "level", "direction",
-    "weights_are", "ids", "skip_unknown", "labels_are", "normalise", "ignore_columns", "no_header", "separator",
-    "format", "store", "method_file", "engine", "master", "plan", "fail_on", "debug", "p_values", "logits",
+    "weights_are", "skip_unknown", "normalise", "ignore_columns", "no_header", "separator", "store", "method_file",
+    "engine", "master", "plan", "fail_on", "debug", "p_values", "logits",
 }  # fmt: skip
 
 
@@ -146,9 +146,9 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     """Register ``function(output, ...)`` as a command, whose help shows its docstring and the examples.
 
     Its first argument is the `Output` of the run and no option. Its other arguments are the options, annotated for
-    Typer where that needs to know more than their type: one that is a `typer.Context` is given the running command's,
-    and one that is a dataclass stands for its fields; with ``Annotated[..., Only("ids", ...)]`` for some of them. The
-    common options are added, and whatever the function raises becomes a message and an exit code.
+    Typer where that needs to know more than their type. A `typer.Context` is that of the running command. A dataclass
+    stands for its fields, or with ``Annotated[..., Only("directed", ...)]`` for the fields named there. The common
+    options are added, and whatever the function raises becomes a message and an exit code.
     """
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
     records = {option.name: record for option in own if (record := _record(option.annotation)) is not None}

@@ -17,7 +17,7 @@ from napsets import scores
 from napsets.checks.values import LARGEST_HOPS
 from napsets.cli._output import wrong_use
 from napsets.files import Inputs, read_inputs
-from napsets.files.reading import FORMATS, LabelsAre, Reading
+from napsets.files.reading import Reading
 from napsets.graph import Direction
 from napsets.localisers.hops import DECAYS, hop_weights
 from napsets.localisers.path_lengths import LENGTH_DECAYS
@@ -45,7 +45,8 @@ HELP = {
     "default.",
     "radius": "Radius of a neighbourhood by path length, for naps-lengths. Without it, the median distance at which a "
     "labelled node has 50 others.",
-    "features": f"Features by which nodes are compared (snaps): column node, then one column per feature. {_FORMATS}.",
+    "features": f"Features by which nodes are compared (auto, informed, snaps): column node, then one column per "
+    f"feature. With them, --edges may be left out. {_FORMATS}.",
     "score": f"Conformity score: {', '.join(scores.SCORES)}.",
     "seed": "Seed of each node's uniform number.",
     "allow_empty": "Keep empty sets, or put the most probable label into them.",
@@ -56,11 +57,8 @@ HELP = {
     "direction": "With --directed: from a node to its targets (out), its sources (in), or both.",
     "weights_are": "Whether the column weight of the edges holds lengths or strengths (length = 1/strength). Without "
     "it, weights are not used.",
-    "ids": "Read ids as the files have them (auto), or all of them as integers or as text.",
     "skip_unknown": "Leave out rows with ids that the probabilities lack, or labels that are not classes, instead of "
     "failing.",
-    "labels_are": "Whether labels are names of classes or their numbers from 0; auto: names if all are, numbers if "
-    "none is.",
     "logits": "The file holds logits (a model's outputs before softmax) instead of probabilities.",
     "normalise": "Divide each row of probabilities by its sum: rounded shares, or percentages.",
     "ignore_columns": "Columns of --probabilities that are not classes, as in split,year.",
@@ -70,7 +68,6 @@ HELP = {
     "for several columns.",
     "no_header": "CSV files have no header: columns come in the documented order, and classes are called 0, 1, 2, …",
     "separator": "Separator of CSV files, read or written: ';', '|', tab. Without it a comma, in .tsv a tab.",
-    "format": f"Format of files whose name does not show it, and of -: {', '.join(FORMATS)}. Without it, - is CSV.",
 }
 
 #: The heading under which options on how files are written stand; they come after all others of a command.
@@ -88,13 +85,6 @@ def _file_option(name: str, **settings: Any) -> Any:
     return typer.Option(callback=check, rich_help_panel=FILES_PANEL, **settings)
 
 
-#: Which options on reading files have a meaning for what is predicted.
-_READ_FOR: dict[type[Prediction], tuple[str, ...]] = {
-    PredictionSets: ("ids", "labels_are", "skip_unknown", "logits"),
-    PredictionIntervals: ("ids", "skip_unknown"),
-}
-
-
 @dataclass(frozen=True)
 class ReadingOptions:
     """How files are read, and what is to be predicted from them."""
@@ -102,9 +92,7 @@ class ReadingOptions:
     directed: bool = False
     direction: Direction = "out"
     weights_are: Literal["lengths", "strengths"] | None = None
-    ids: Literal["auto", "integer", "string"] = "auto"
     skip_unknown: bool = False
-    labels_are: LabelsAre = "auto"
     logits: bool = False
     normalise: bool = False
     ignore_columns: str = ""
@@ -112,7 +100,10 @@ class ReadingOptions:
     rename: Annotated[list[str], _file_option("rename")] = field(default_factory=list)
     no_header: Annotated[bool, typer.Option("--no-header", rich_help_panel=FILES_PANEL)] = False
     separator: Annotated[str | None, _file_option("separator")] = None
-    format: Annotated[str | None, _file_option("format", autocompletion=lambda: list(FORMATS))] = None
+
+    def __post_init__(self) -> None:
+        if self.direction != "out" and not self.directed:
+            raise typer.BadParameter("needs --directed: otherwise edges go both ways", param_hint="--direction")
 
     @cached_property
     def reading(self) -> Reading:
@@ -132,17 +123,11 @@ class ReadingOptions:
             raise typer.BadParameter(f"{works} {', '.join(flags)} and {last}", param_hint="--task")
 
     def recorded(self) -> dict[str, Any]:
-        """Return what a file of predictions records of how files were read, as far as it was said."""
-        known = {name: getattr(self, name) for name in _READ_FOR[self.prediction]}
-        recorded = ("weights_are", "rename", "no_header", "separator", "format", "normalise", "ignore_columns")
-        values = {name: getattr(self, name) for name in recorded}
-        return known | {name: value for name, value in values.items() if value not in (None, False, "", [])}
-
-    def direction_notes(self, *, follows_direction: bool = False) -> list[str]:
-        """Say that --direction was given, which has no effect on undirected edges."""
-        if self.directed or not (follows_direction or self.direction != "out"):
-            return []
-        return ["--direction has no effect without --directed: edges go both ways"]
+        """Return the options on reading that a file of predictions records: those that were given."""
+        names = (
+            "skip_unknown", "logits", "weights_are", "rename", "no_header", "separator", "normalise", "ignore_columns"
+        )  # fmt: skip
+        return {name: value for name in names if (value := getattr(self, name)) not in (None, False, "", [])}
 
 
 #: What `napsets.randomness` takes: the parser refuses more, in the words of all its refusals.

@@ -32,9 +32,6 @@ from napsets.files.paths import check_output, temporary_folder
 #: What stands for standard input or output in place of a path.
 STANDARD = "-"
 
-#: The format of standard input and output where --format does not say it.
-_USUAL = "csv"
-
 #: What a report may be called.
 REPORT_SUFFIXES = (".html", ".htm")
 
@@ -97,13 +94,15 @@ def standard_streams(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     with ExitStack() as stack:
         if streams:
             folder = stack.enter_context(temporary_folder())
-            suffix = options.get("format") or _USUAL
         for key in inputs:
-            values[key] = folder / f"standard-input.{suffix}"
-            with open(values[key], "wb") as kept:
+            received = folder / "standard-input"
+            with open(received, "w+b") as kept:
                 shutil.copyfileobj(sys.stdin.buffer, kept)
+                kept.seek(0)
+                parquet = kept.read(4) == b"PAR1"
+            values[key] = received.rename(f"{received}.{'parquet' if parquet else 'csv'}")
         if "output" in streams:
-            values["output"] = folder / f"standard-output.{suffix}"
+            values["output"] = folder / "standard-output.csv"
         yield values
         if "output" in streams:
             with open(values["output"], "rb") as finished:

@@ -12,6 +12,7 @@ from napsets.checks.arguments import BoolArray, IntArray
 from napsets.cli._methods import MethodOptions, ignored
 from napsets.cli._options import InputFiles, ReadingOptions
 from napsets.cli._output import Output, number, table, writable_file
+from napsets.files.inputs import takes_features
 from napsets.methods.saving import save
 
 EXAMPLES = [
@@ -35,10 +36,10 @@ def calibrate(
     """
     writable_file(output, (".npz",))
     options = method.chosen(context)
-    run.notes(ignored(context, read, options.name))
+    run.notes(ignored(context, options.name))
     options.check(read)
     with run.steps() as steps:
-        inputs = files.read(read, steps.stage, predicting=False)
+        inputs = files.read(read, steps.stage, predicting=False, features=options.features)
         run.notes(inputs.notes)
         chosen = options.make_for(context, inputs, read, steps.stage)
         steps.stage("calibrating")
@@ -53,6 +54,7 @@ def calibrate(
             evidence=None if inputs.evidence is None else _mask(inputs.evidence, len(inputs.ids)),
             ids=ids.astype(str) if inputs.ids.is_string else ids,
             class_names=names,
+            features=inputs.features if takes_features(chosen) else None,
         )
         steps.stage(f"writing {output}")
         save(calibrated, output, integer_labels=inputs.integer_labels)

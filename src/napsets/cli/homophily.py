@@ -23,7 +23,7 @@ def homophily(
     run: Output,
     edges: Edges,
     labels: Labels,
-    read: Annotated[ReadingOptions, Only("directed", "direction", "ids")],
+    read: Annotated[ReadingOptions, Only("directed", "direction")],
 ) -> None:
     """Measure how often neighbours share a label, compared with random labels.
 
@@ -34,11 +34,11 @@ def homophily(
     """
     from napsets.advice.theory import measure_homophily
 
-    run.notes(read.direction_notes())
     with run.steps() as steps:
         inputs = read_graph(edges, labels, reading=read.reading, stage=steps.stage)
         run.notes(inputs.notes)
         steps.stage("comparing neighbours")
+        assert inputs.graph is not None
         graph, names = inputs.graph.along(read.direction), inputs.class_names or []
         measured = measure_homophily(graph, inputs.truth, num_classes=len(names))
     result = _result(graph, measured, names)

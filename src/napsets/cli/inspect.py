@@ -46,10 +46,10 @@ def inspect(
 
     options = options.chosen(context)
     read.refuse({"--logits": read.logits, "--features": options.features is not None})
-    run.notes(ignored(context, read, options.name))
+    run.notes(ignored(context, options.name))
     options.check(read)
     with run.steps() as steps:
-        inputs = files.read(read, steps.stage, predicting=False)
+        inputs = files.read(read, steps.stage, predicting=False, features=options.features)
         method = options.make_for(context, inputs, read, steps.stage)
         run.notes(inputs.notes)
         place = inputs.ids.find(node)

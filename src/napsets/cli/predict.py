@@ -18,7 +18,7 @@ import numpy as np
 import typer
 
 from napsets.cli import unwinding
-from napsets.cli._methods import MethodOptions, full_note, groups_file, ignored, is_given, recorded, support_note
+from napsets.cli._methods import MethodOptions, groups_file, ignored, is_given, recorded
 from napsets.cli._options import Evidence, FailOn, InputFiles, Nodes, ReadingOptions, refuse_given
 from napsets.cli._output import Output, Steps, number, percent, table, wrong_use
 from napsets.errors import InvalidInputError
@@ -94,9 +94,10 @@ class Source:
             raise typer.BadParameter("the method was calibrated already; leave it out", param_hint="--method")
         return bool(flags)
 
-    def files(self) -> InputFiles:
-        """Return the files, all of which must be named."""
-        for key in ("edges", "probabilities", "labels"):
+    def files(self, *, graph_optional: bool = False) -> InputFiles:
+        """Return the files, all of which must be named; with features, there need not be a graph."""
+        needed = ("probabilities", "labels") if graph_optional else ("edges", "probabilities", "labels")
+        for key in needed:
             if getattr(self, key) is None:
                 raise typer.BadParameter("Missing option: or pass --store or --method-file", param_hint=f"--{key}")
         return InputFiles(self.edges, self.probabilities, self.labels, self.evidence)  # type: ignore[arg-type]
@@ -190,7 +191,7 @@ def predict(
     if saved:
         result = _predict_saved(request)
     else:
-        request = replace(request, method=method.chosen(context, everywhere=engine.on_spark and engine.plan == "joins"))
+        request = replace(request, method=method.chosen(context))
         _check(request)
         result = _predict_on_spark(request) if engine.on_spark else _predict_here(request)
     settings, prediction = result.pop("settings"), result.pop("prediction", read.prediction)
@@ -204,15 +205,14 @@ def predict(
         return
     if "choice" in result:
         run.note(f"{request.method.name} chose {result['choice']}")
-    run.notes([support_note(result, context, read.prediction), full_note(result, context)])
     run.verdict(result.get("verdict"), fail_on)
 
 
 def _check(request: Request) -> None:
     """Say which options have no effect, and refuse those that the way to the file does not know."""
     read, method, engine = request.read, request.method, request.engine
-    request.source.files()
-    request.run.notes([method.switched(request.context), *ignored(request.context, read, method.name)])
+    request.source.files(graph_optional=method.features is not None)
+    request.run.notes([method.switched(request.context), *ignored(request.context, method.name)])
     elsewhere = engine.on_spark or any(engine.flags().values())
     unused = {"--logits": read.logits, "--features": method.features is not None}
     read.refuse(unused, works="works with --engine local, without", elsewhere=elsewhere)
@@ -235,12 +235,14 @@ def _predict_here(request: Request) -> dict[str, Any]:
     from napsets.evaluation.verdict_words import level_labels
 
     read, options = request.read, request.method
-    files = request.source.files()
+    files = request.source.files(graph_optional=options.features is not None)
     with wrong_use("--output"):
-        check_writable(request.target, reading=read.reading)
+        check_writable(request.target)
     options.check(read)
     with request.run.steps() as steps:
-        inputs = files.read(read, steps.stage, nodes=request.nodes, training=request.training)
+        inputs = files.read(
+            read, steps.stage, nodes=request.nodes, training=request.training, features=options.features
+        )
         request.run.notes(inputs.notes)
         method = options.make_for(request.context, inputs, read, steps.stage)
         steps.stage("calibrating")
@@ -283,7 +285,7 @@ def _predict_saved(request: Request) -> dict[str, Any]:
     if source.store is not None and request.p_values == "smoothed":
         raise typer.BadParameter("a living graph has plain p-values only", param_hint="--p-values")
     with wrong_use("--output"):
-        check_writable(request.target, reading=reading)
+        check_writable(request.target)
     with request.run.steps() as steps:
         path: Any = source.store or source.method_file
         steps.stage(f"opening {path}")

@@ -114,13 +114,12 @@ def report(
         refuse_given("writes no report; leave out --output", {"--quick": quick})
         writable_file(output, REPORT_SUFFIXES)
     features = settings.features
-    unused = {"--logits": read.logits, "--labels-are": read.labels_are != "auto", "--features": features is not None}
-    read.refuse(unused)
+    read.refuse({"--logits": read.logits, "--features": features is not None})
     if features is not None and not any(compares_nodes(make_method(name)) for name in methods.names(read.prediction)):
         raise typer.BadParameter(
             "needs a method that compares nodes: --methods split,snaps,auto", param_hint="--features"
         )
-    run.notes(ignored(context, read, *methods.names(read.prediction)))
+    run.notes(ignored(context, *methods.names(read.prediction)))
     with run.steps() as steps:
         inputs = files.read(read, steps.stage, predicting=False, training=training)
         more: dict[str, Any] = {"radius": settings.radius, "direction": read.direction, "seed": settings.seed}
@@ -157,7 +156,7 @@ def report(
 
 
 def _compare(
-    steps: Steps, graph: Graph, outputs: Any, truth: Any, calibration: IntArray, nodes: IntArray, **settings: Any
+    steps: Steps, graph: Graph | None, outputs: Any, truth: Any, calibration: IntArray, nodes: IntArray, **settings: Any
 ) -> Any:
     """Compare methods that are calibrated on some nodes and evaluated on others."""
     from napsets.evaluation.comparison import CURVE_ALPHAS, compare
@@ -276,7 +275,7 @@ def demo(
 
     began = perf_counter()
     writable_file(output, REPORT_SUFFIXES)
-    run.notes(ignored(context, ReadingOptions(), *methods.names()))
+    run.notes(ignored(context, *methods.names()))
     train = import_module("napsets.gnn").train
     with run.steps() as steps:
         steps.stage("loading the graph")

@@ -35,7 +35,7 @@ EXAMPLES = [
 
 StorePath = Annotated[Path, typer.Argument(help="The folder of a living graph.", show_default=False)]
 #: The options on reading files that have a meaning for a store.
-READ = Only("directed", "ids", "labels_are", "skip_unknown", "logits")
+READ = Only("directed", "skip_unknown", "logits")
 
 
 # -- serve -------------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ EXAMPLES = [
 ]
 
 #: The options on reading files that have a meaning for an update: the direction of edges is that of the store.
-READ_NEW = Only("ids", "labels_are", "skip_unknown", "logits")
+READ_NEW = Only("skip_unknown", "logits")
 
 
 @dataclass(frozen=True)
@@ -122,20 +122,19 @@ def read_changes(live: Live, new: NewFiles, reading: Reading, notes: list[str]) 
     changes: list[tuple[Any, ...]] = []
     known, ids = live.ids(), one_kind(live.ids())
     reading = replace(reading, directed=live.directed)
-    if known and ids.is_string and reading.ids == "auto":
-        reading = replace(reading, ids="string")
     outputs_of = (("add_nodes", "nodes", new.nodes), ("set_probabilities", "probabilities", new.probabilities))
     for name, argument, path in outputs_of:
         if path is None:
             continue
         outputs = read_probabilities(path, reading)
-        if known and outputs.ids.is_string != ids.is_string:
-            ours, theirs = ("text", "integers") if ids.is_string else ("integers", "text")
+        if known and outputs.ids.is_string and not ids.is_string:
             raise FileFormatError(
-                f"`{argument}` must have ids of the kind of the store, {ours} such as {known[0]!r}; those of {path} "
-                f"are {theirs} such as {outputs.ids.values[0].as_py()!r}. Write them the same way."
+                f"`{argument}` must have ids of the kind of the store, integers such as {known[0]!r}; those of {path} "
+                f"are text such as {outputs.ids.values[0].as_py()!r}. Write them the same way."
             )
-        changes.append((name, outputs.ids.values.to_pylist(), _in_order(outputs, live.class_names, path)))
+        names = outputs.ids.values.to_pylist()
+        named = list(map(str, names)) if known and ids.is_string else names
+        changes.append((name, named, _in_order(outputs, live.class_names, path)))
         ids = one_kind(list(dict.fromkeys([*known, *changes[0][1]]))) if name == "add_nodes" else ids
     if new.edges is not None:
         graph = read_edges(new.edges, ids, reading, notes=notes)
@@ -147,7 +146,7 @@ def read_changes(live: Live, new: NewFiles, reading: Reading, notes: list[str]) 
         if path is None:
             continue
         rows = read_label_rows(path, ids, reading, notes=notes)
-        codes, _ = class_indices(rows, live.class_names, reading.labels_are, notes)
+        codes, _ = class_indices(rows, live.class_names, notes)
         there = rows.places >= 0
         if name == "correct":
             changes.append(("remove_labels", ids.take(rows.places[there]).to_pylist()))

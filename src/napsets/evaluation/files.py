@@ -200,12 +200,7 @@ def _labels_of_unlisted_classes(
     file: PredictionFile, path: PathLike, reading: Reading, notes: list[str]
 ) -> tuple[IntArray, list[str]]:
     """Read labels where the file does not list its classes: they are those of its sets, and those of the labels."""
-    if reading.labels_are == "indices":
-        raise InvalidInputError(
-            "`labels_are` must be names for sets that do not list their classes, as CSV cannot. Write the sets to "
-            ".parquet, or label nodes by name."
-        )
-    labels = read_labels(path, file.ids, None, replace(reading, labels_are="auto"), notes=notes)
+    labels = read_labels(path, file.ids, None, reading, notes=notes)
     names, listed = labels.class_names or [], ClassNames(file.class_names)
     places = [listed.named(name) for name in names]
     new = [name for name, place in zip(names, places, strict=True) if place < 0]

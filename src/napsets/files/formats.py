@@ -25,7 +25,7 @@ from napsets.checks.values import shown
 from napsets.errors import FileFormatError, arrow
 from napsets.files import paths
 from napsets.files.archives import is_nested_beyond
-from napsets.files.reading import PLAIN, Format, Reading, parts_of
+from napsets.files.reading import PLAIN, Format, Reading, format_of, parts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -171,7 +171,7 @@ def open_table(name: str, path: str | os.PathLike[str], reading: Reading = PLAIN
     """Open a file, or a folder of files, far enough to know its columns; an open table is returned unchanged."""
     if isinstance(path, TableFile):
         return path
-    source, kind = Path(path), reading.format_of(name, path)
+    source, kind = Path(path), format_of(name, path)
     with paths.reading(source, name, folder=True):
         settings = None
         if kind == "csv":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from napsets.randomness import MOST_ID_BYTES, UInt64Array, hash_ids, hash_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    Ids: TypeAlias = pa.Array | pa.ChunkedArray
 
 #: An integer below 922·10¹⁶, which 64 bits hold, as Python would write it: what does not look so (``007``, ``+1``)
 #: would not come back as it was.
@@ -72,10 +74,12 @@ class NodeIds:
         return arrow().string() if self.is_string else self.values.type
 
     def positions(self, values: pa.Array | pa.ChunkedArray) -> IntArray:
-        """Return the place of each id, −1 where it is unknown."""
-        pa = arrow()
-        alike = _as_type(values, self.values.type)
-        places = pa.compute.index_in(alike, value_set=self.values, skip_nulls=True)
+        """Return the place of each id, −1 where it is unknown.
+
+        Ids are equal that are written alike: the text "7" is the integer 7, and "007" is another id.
+        """
+        values, known = _of_one_type(values, self.values)
+        places = arrow().compute.index_in(values, value_set=known, skip_nulls=True)
         return np.asarray(places.fill_null(-1).to_numpy(), dtype=np.int64)
 
     def take(self, places: npt.NDArray[np.integer]) -> pa.Array:
@@ -85,29 +89,31 @@ class NodeIds:
 
     def find(self, text: str) -> int:
         """Return the place of one id that was typed, for instance on a command line."""
-        pa = arrow()
-        if not self.is_string and not looks_integer(pa.array([text])):
-            raise InvalidInputError(f"`node` must be one of the ids, which are integers; got {text!r}")
-        place = int(self.positions(pa.array([text if self.is_string else int(text)]))[0])
+        place = int(self.positions(arrow().array([text]))[0])
         if place < 0:
             raise InvalidInputError(f"`node` must be one of the {len(self):,} ids; there is no {text!r}")
         return place
 
 
-def _as_type(values: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """Cast ids to the type of others, null where they cannot be equal to any of them."""
+def _of_one_type(*columns: Ids) -> tuple[Ids, ...]:
+    """Return columns of ids with one type: integers where all are, as numbers or as text, and otherwise text."""
     pa = arrow()
-    if values.type == kind:
-        return values
+    if len({column.type for column in columns}) == 1:
+        return columns
+    kind = pa.large_string()
+    if all(pa.types.is_integer(column.type) or looks_integer(column) for column in columns):
+        kind = pa.int64()
     try:
-        return values.cast(kind)
-    except pa.ArrowInvalid:  # integers that the other type does not hold
-        bits = kind.bit_width - pa.types.is_signed_integer(kind)
-        low, high = -(2**bits) * int(pa.types.is_signed_integer(kind)), 2**bits - 1
-        wide = values.cast(pa.decimal128(20))  # which holds every integer of 64 bits
-        pc = pa.compute
-        outside = pc.or_(pc.less(wide, pa.scalar(low, wide.type)), pc.greater(wide, pa.scalar(high, wide.type)))
-        return pc.if_else(outside, pa.scalar(None, values.type), values).cast(kind)
+        return tuple(column.cast(kind) for column in columns)
+    except pa.ArrowInvalid:  # integers above 2^63
+        return tuple(column.cast(pa.large_string()) for column in columns)
+
+
+def one_column(*columns: Ids) -> pa.ChunkedArray:
+    """Return all ids in one column, of one type."""
+    alike = _of_one_type(*columns)
+    chunks = [chunk for column in alike for chunk in getattr(column, "chunks", [column])]
+    return arrow().chunked_array(chunks, alike[0].type)
 
 
 def looks_integer(values: pa.Array | pa.ChunkedArray) -> bool:
@@ -161,7 +167,7 @@ def read_node_rows(
     """
     table.require("node", *columns)
     rows = table.read(["node", *columns], text)
-    ids = id_column(table, rows, "node", like=nodes)
+    ids = id_column(table, rows)
     places = place_rows(table, nodes, ids, notes)
     return NodeRows(table, places, ids, {column: rows.column(column) for column in columns})
 
@@ -205,7 +211,7 @@ def places_of(
         skip = ", or pass --skip-unknown to leave those rows out" if nodes.name == "probabilities" else ""
         spaced = [name for name in shown if isinstance(name, str) and name != name.strip()]
         bare = [name.strip() for name in spaced[:1]]
-        if bare and nodes.is_string and nodes.positions(pa.array(bare))[0] >= 0:
+        if bare and nodes.positions(pa.array(bare))[0] >= 0:
             skip += f". Or remove the spaces around the ids: {spaced[0]!r} should be {bare[0]!r}"
         raise FileFormatError(
             f"every id must be in `{nodes.name}`; {message}; the first is in {table.at(first, path=False)}. Add them "
@@ -216,20 +222,14 @@ def places_of(
     return found
 
 
-def id_column(
-    table: TableFile, rows: pa.Table, column: str = "node", *, like: NodeIds | None = None
-) -> pa.ChunkedArray:
-    """Return ids as int64, uint64 or large strings, whatever the file has.
-
-    They must be of the kind of the nodes that they are to be `like`, if any. Text becomes integers only where those are
-    integers: in a file without types where it looks so, in a file with types if ``ids="integer"``.
-    """
+def id_column(table: TableFile, rows: pa.Table, column: str = "node") -> pa.ChunkedArray:
+    """Return a column of ids as integers or large strings, or raise where it holds anything else."""
     pa = arrow()
-    kind, values = table.reading.ids, rows.column(column)
+    values = rows.column(column)
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if pa.types.is_null(values.type):  # a column without rows and without a type
-        values = values.cast(pa.int64() if like is None else like.values.type)
+        values = values.cast(pa.int64())
     is_text = bool(pa.types.is_string(values.type) or pa.types.is_large_string(values.type))
     empty = pa.compute.is_null(values)
     if is_text:
@@ -244,72 +244,22 @@ def id_column(
             f"`{table.name}` must hold ids that are integers or strings; the column {column} of {table.path} is "
             f"{values.type}. Write that column as integers or as text."
         )
-    if kind == "string" or (is_text and (like is None or like.is_string)):
-        return values.cast(pa.large_string())
-    if like is None or is_text == like.is_string:
-        return values
-    if is_text and looks_integer(values) and (kind == "integer" or not table.typed):
-        return values.cast(pa.int64())
-    theirs, ours, first = "strings", "integers", 0
-    if is_text:
-        first = max(pa.compute.index(pa.compute.match_substring_regex(values, CANONICAL_INTEGER), False).as_py(), 0)
-        theirs, ours = "integers", f"text such as {values[first].as_py()!r} in {table.at(first, path=False)}"
-    raise FileFormatError(
-        f"ids must be of one kind in all files: those of `{like.name}` are {theirs}, but the column {column} of "
-        f"`{table.name}` ({table.path}) holds {ours}. Write the ids alike in both files, or pass --ids string to read "
-        f"all of them as text."
-    )
+    return values.cast(pa.large_string()) if is_text else values
 
 
 def own_ids(table: TableFile, values: pa.ChunkedArray) -> NodeIds:
     """Return a file's ids as nodes; text from a CSV becomes integers where it all looks so."""
-    pa = arrow()
-    wanted = table.reading.ids
-    if not pa.types.is_integer(values.type) and (wanted == "integer" or (wanted == "auto" and not table.typed)):
-        if looks_integer(values):
-            values = values.cast(pa.int64())
-        elif wanted == "integer":
-            raise FileFormatError(
-                f"`{table.name}` must have integer ids, because of --ids integer; {table.path} does not. "
-                f"Leave --ids out to keep its ids as text."
-            )
-    return NodeIds(values, table.name, table.path)
+    whole = not table.typed and looks_integer(values)
+    return NodeIds(values.cast(arrow().int64()) if whole else values, table.name, table.path)
 
 
 def all_ids(tables: Sequence[tuple[TableFile, Sequence[str]]]) -> NodeIds:
-    """Return the nodes that some file names, each once; with every file come the columns that hold ids."""
-    pa = arrow()
-    seen = {}
-    for table, columns in tables:
-        table.require(*columns)
-        rows = table.read(columns)
-        if len(rows):
-            columns_of_ids = [id_column(table, rows, column) for column in columns]
-            seen[table.name] = table, one_type(table.name, columns_of_ids).unique()
-    if not seen:
+    """Return the nodes that any file names, each once; with every file come the columns that hold ids."""
+    columns = []
+    for table, names in tables:
+        table.require(*names)
+        rows = table.read(names)
+        columns += [id_column(table, rows, name).unique() for name in names if len(rows)]
+    if not columns:
         raise FileFormatError("`edges` and `labels` must name at least one node; they are empty")
-    texts = [name for name, (_, ids) in seen.items() if not pa.types.is_integer(ids.type)]
-    guessed = all(not table.typed and looks_integer(ids) for table, ids in (seen[name] for name in texts))
-    if guessed and tables[0][0].reading.ids != "string":
-        seen |= {name: (seen[name][0], seen[name][1].cast(pa.int64())) for name in texts}
-    return NodeIds(one_type(" and ".join(seen), [ids for _, ids in seen.values()]).unique(), "edges")
-
-
-def one_type(name: str, columns: Sequence[pa.Array | pa.ChunkedArray]) -> pa.ChunkedArray:
-    """Join ids that came as integers of several widths, or as text; `name` says where they came from."""
-    pa = arrow()
-    kinds = {column.type for column in columns}
-    if len(kinds) > 1 and not all(pa.types.is_integer(kind) for kind in kinds):
-        raise FileFormatError(
-            f"ids must be of one kind in all files and columns; those of {name} are "
-            f"integers and text. Write them the "
-            f"same way, or pass --ids string to read all of them as text."
-        )
-    if len(kinds) > 1:
-        ends = [pa.compute.min_max(column).as_py() for column in columns if len(column)]
-        large = any(end["max"] >= 2**63 for end in ends)
-        if large and any(end["min"] < 0 for end in ends):
-            raise FileFormatError(f"ids must fit into 64 bits together; {name} has negative ones and others above 2^63")
-        columns = [column.cast(pa.uint64() if large else pa.int64()) for column in columns]
-    chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]
-    return pa.chunked_array(chunks, columns[0].type)
+    return NodeIds(one_column(*columns).unique(), "edges")

@@ -13,12 +13,21 @@ from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.compressed import WeightsAre, check_lengths
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.formats import TableFile, open_table
-from napsets.files.ids import NodeIds, all_ids, id_column, one_type, places_of
+from napsets.files.ids import NodeIds, all_ids, id_column, one_column, places_of
 from napsets.files.labels import NodeTruth, read_labels, read_nodes, read_targets
-from napsets.files.outputs import Block, IntervalScore, NodeOutputs, number_column, read_numbers, read_probabilities
+from napsets.files.outputs import (
+    Block,
+    IntervalScore,
+    NodeOutputs,
+    number_column,
+    read_features,
+    read_numbers,
+    read_probabilities,
+)
 from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
+from napsets.scores.base import uses_features
 
 PathLike = str | os.PathLike[str]
 Stage = Callable[[str], None]
@@ -29,7 +38,7 @@ class Inputs:
     """Arrays on the places 0..n−1, and the ids and names that lead back to the files."""
 
     ids: NodeIds  #: the id of each node, in the order of the file of the model's outputs
-    graph: Graph
+    graph: Graph | None
     outputs: Block  #: what the model says, one row per node: probabilities, or numbers
     truth: IntArray | FloatArray  #: a class index for each node, −1 where unknown; or a number, NaN where unknown
     nodes: IntArray  #: what to predict: the nodes of a file, otherwise those whose truth is unknown
@@ -41,6 +50,7 @@ class Inputs:
     #: The nodes that the model was trained on, where a file names them.
     training: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     evidence: IntArray | None = None  #: the nodes whose truth only teaches, where a file names some
+    features: Block | None = None  #: the features of each node, where there is a file of them
 
     @property
     def calibration(self) -> IntArray:
@@ -52,12 +62,19 @@ class Inputs:
         """Calibrate a method on all nodes whose truth is known, or on some of them, with the evidence."""
         chosen = self.calibration if calibration is None else calibration
         return method.calibrate_rows(
-            self.graph, self.outputs, self.truth, chosen, self.ids.keys, evidence=self.evidence
-        )
+            self.graph, self.outputs, self.truth, chosen, self.ids.keys,
+            evidence=self.evidence, features=self.features if takes_features(method) else None,
+        )  # fmt: skip
+
+
+def takes_features(method: Any) -> bool:
+    """Whether a method is calibrated with features: one that chooses its score, or whose score uses them."""
+    score = getattr(method, "score", None)
+    return score is None or uses_features(score)
 
 
 def read_inputs(
-    edges: PathLike,
+    edges: PathLike | None,
     outputs: PathLike,
     truth: PathLike,
     nodes: PathLike | None = None,
@@ -67,6 +84,7 @@ def read_inputs(
     predicting: bool = True,
     training: PathLike | None = None,
     evidence: PathLike | None = None,
+    features: PathLike | None = None,
     stage: Stage = lambda text: None,
 ) -> Inputs:
     """Read the files of a prediction.
@@ -74,7 +92,8 @@ def read_inputs(
     Parameters
     ----------
     edges, outputs, truth, nodes : path
-        The files; without `nodes`, the nodes whose truth is unknown are to be predicted.
+        The files; without `edges` there is no graph, and without `nodes` the nodes whose truth is unknown are to be
+        predicted.
     reading : Reading
         How they are read.
     prediction : type
@@ -87,6 +106,8 @@ def read_inputs(
     evidence : path, optional
         Truth of any origin, a file like `truth`: it teaches, and that of `truth` sets the level. A node in both has
         the truth that `truth` says.
+    features : path, optional
+        The features by which nodes are compared, as in `read_features`.
     stage : callable
         Called with what is being read.
 
@@ -101,6 +122,9 @@ def read_inputs(
     stage(f"reading {prediction.outputs_name}")
     model = _OUTPUTS[prediction](outputs, reading)
     inputs = _with_graph(prediction, model, edges, truth, nodes, reading, stage)
+    if features is not None:
+        stage("reading features")
+        inputs = replace(inputs, features=read_features(features, inputs.ids, reading))
     if training is not None:
         inputs = _without(inputs, read_nodes(training, inputs.ids, reading, notes=inputs.notes))
     if inputs.calibration.size == 0:
@@ -188,7 +212,7 @@ def _check_headers(reading: Reading, *files: tuple[str, PathLike | None, Sequenc
 def _with_graph(
     prediction: type[Prediction],
     model: NodeOutputs,
-    edges: PathLike,
+    edges: PathLike | None,
     truth: PathLike,
     nodes: PathLike | None,
     reading: Reading,
@@ -196,8 +220,10 @@ def _with_graph(
 ) -> Inputs:
     """Read graph, truth and the nodes to predict, where the nodes are known."""
     column, notes = prediction.truth_column, list(model.notes)
-    stage("reading edges")
-    graph = read_edges(edges, model.ids, reading, notes=notes)
+    graph = None
+    if edges is not None:
+        stage("reading edges")
+        graph = read_edges(edges, model.ids, reading, notes=notes)
     stage(f"reading {prediction.truth_name}")
     known = _TRUTH[prediction](truth, model.ids, model.class_names, reading, notes=notes)
     has_truth = prediction.known(known.values)
@@ -240,7 +266,7 @@ def read_edges(path: PathLike, nodes: NodeIds, reading: Reading = PLAIN, *, note
             f"the column weight of {table.path} is not used: say what it holds with --weights-are lengths or strengths"
         )
     rows = table.read(columns)
-    ids = [id_column(table, rows, column, like=nodes) for column in columns[:2]]
+    ids = [id_column(table, rows, column) for column in columns[:2]]
     lengths = None
     if meaning is not None:
         weights = number_column(table, rows.column("weight").combine_chunks(), "weight").astype(np.float64)
@@ -274,5 +300,5 @@ def read_graph_around(
     table = open_table("edges", edges, reading)
     table.require("source", "target")
     rows = table.read(["source", "target"])
-    ends = [id_column(table, rows, column, like=nodes) for column in ("source", "target")]
-    return read_edges(table, NodeIds(one_type("edges", [nodes.values, *ends]).unique(), "edges"), reading, notes=notes)
+    ends = [id_column(table, rows, column) for column in ("source", "target")]
+    return read_edges(table, NodeIds(one_column(nodes.values, *ends).unique(), "edges"), reading, notes=notes)

@@ -20,7 +20,7 @@ from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import FileFormatError, arrow
 from napsets.files.formats import number_advice, open_table
 from napsets.files.ids import NodeIds, NodeRows, listed, looks_integer, read_node_rows
-from napsets.files.reading import PLAIN, LabelsAre, Reading
+from napsets.files.reading import PLAIN, Reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +58,7 @@ def read_labels(
     """
     rows = read_label_rows(path, nodes, reading, notes=notes)
     skip = reading.skip_unknown and not strict
-    codes, names = class_indices(rows, class_names, reading.labels_are, notes, skip_unknown=skip)
+    codes, names = class_indices(rows, class_names, notes, skip_unknown=skip)
     unlabelled = int((codes < 0).sum())
     if unlabelled and notes is not None:
         notes.append(
@@ -213,10 +213,9 @@ class ClassNames:
         inside = len(plain) <= len(str(len(self))) and re.fullmatch("0|[1-9][0-9]*", plain) and int(plain) < len(self)
         return int(plain) if inside else -1
 
-    def strangers(self, texts: Sequence[str], labels_are: LabelsAre) -> list[str]:
-        """Return the texts that are no class, by name or by number as far as labels may be those."""
-        finders = {"names": [self.named], "indices": [self.numbered]}.get(labels_are, [self.named, self.numbered])
-        return [text for text in texts if all(find(text) < 0 for find in finders)]
+    def strangers(self, texts: Sequence[str]) -> list[str]:
+        """Return the texts that are no class, neither by name nor by number."""
+        return [text for text in texts if self.named(text) < 0 and self.numbered(text) < 0]
 
     def is_missing(self, text: str) -> bool:
         """Whether a text stands for no label: nothing, or −1 where no class is called so."""
@@ -224,31 +223,26 @@ class ClassNames:
 
 
 def class_indices(
-    rows: LabelRows,
-    class_names: Sequence[str] | None,
-    labels_are: LabelsAre = "auto",
-    notes: list[str] | None = None,
-    *,
-    skip_unknown: bool = False,
+    rows: LabelRows, class_names: Sequence[str] | None, notes: list[str] | None = None, *, skip_unknown: bool = False
 ) -> tuple[IntArray, list[str]]:
     """Turn the labels of rows into class indices, −1 where there is none; return the classes too.
 
-    A null, an empty text and −1 stand for no label. Without `class_names` the distinct labels are the classes. With
-    "auto", labels are names where every label is one, and numbers from 0 where none is; a mixture is refused. `notes`
-    says that labels were read as numbers or, with `skip_unknown`, left out.
+    A null, an empty text and −1 stand for no label. Labels are names where every label is one, and numbers from 0 where
+    none is; a mixture is refused. Without `class_names` the distinct labels are the classes. `notes` says that labels
+    were read as numbers or, with `skip_unknown`, left out.
     """
     encoded = rows.texts.combine_chunks().dictionary_encode()
     distinct: list[str] = encoded.dictionary.to_pylist()
     classes = ClassNames(_distinct_classes(rows, distinct) if class_names is None else class_names)
     known = [text for text in distinct if not classes.is_missing(text)]
     if skip_unknown:
-        strangers = classes.strangers(known, labels_are)
+        strangers = classes.strangers(known)
         if strangers and notes is not None:
             notes.append(f"left out: rows of {rows.table.path} with labels that are not classes: {listed(strangers)}")
-        if labels_are == "auto" and any(classes.named(text) >= 0 for text in known):
-            strangers = classes.strangers(known, "names")  # numbers among names are not a class here
+        if any(classes.named(text) >= 0 for text in known):
+            strangers = [text for text in known if classes.named(text) < 0]  # numbers among names are no classes
         known = [text for text in known if text not in set(strangers)]
-    find, kept = _finder(rows, known, classes, labels_are, notes), set(known)
+    find, kept = _finder(rows, known, classes, notes), set(known)
     codes = np.array([find(text) if text in kept else -1 for text in distinct] + [-1], dtype=np.int64)
     place = encoded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
     return codes[place], classes.names
@@ -274,87 +268,62 @@ def _distinct_classes(rows: LabelRows, distinct: Sequence[str]) -> list[str]:
 
 
 def _finder(
-    rows: LabelRows, known: Sequence[str], classes: ClassNames, labels_are: LabelsAre, notes: list[str] | None
+    rows: LabelRows, known: Sequence[str], classes: ClassNames, notes: list[str] | None
 ) -> Callable[[str], int]:
     """Return the function that finds a label's class; raise for labels that are ambiguous or not a class."""
-    unnamed = classes.strangers(known, "names")
-    if labels_are != "indices" and not unnamed:
+    unnamed = [text for text in known if classes.named(text) < 0]
+    if not unnamed:
         return classes.named
-    if classes.strangers(known, labels_are):
-        raise FileFormatError(_strange(rows, known, classes, labels_are))
-    if labels_are == "auto" and len(unnamed) < len(known):
-        raise FileFormatError(_mixed(rows, known, classes))
-    if labels_are == "auto" and notes is not None:
-        first = ", ".join(f"{y} is {name!r}" for y, name in enumerate(classes.names[:3]))
+    name, path, strange = rows.table.name, rows.table.path, classes.strangers(known)
+    if strange:
+        row = arrow().compute.index(rows.texts, strange[0]).as_py()
+        raise FileFormatError(
+            f"`{name}` must be class names ({listed(classes.names)}) or class numbers from 0 to {len(classes) - 1}; "
+            f"{path} has {len(strange)} other label{'s' * (len(strange) != 1)}: {listed(strange)}, first in "
+            f"{rows.at(row)}. {_remedy(name, known, strange, classes)}"
+        )
+    if len(unnamed) < len(known):
+        named = [text for text in known if text not in set(unnamed)]
+        raise FileFormatError(
+            f"`{name}` must be class names or class numbers, not both; in {path} {listed(named)} "
+            f"{'is a name' if len(named) == 1 else 'are names'} of classes, but {listed(unnamed)} can only be numbers. "
+            f"Write them the same way."
+        )
+    if notes is not None:
+        first = ", ".join(f"{y} is {text!r}" for y, text in enumerate(classes.names[:3]))
         notes.append(
-            f"the labels of {rows.table.path} are not names of classes and were read as class numbers from 0 ({first}"
-            f"{', …' if len(classes) > 3 else ''}); --labels-are indices says so without this note"
+            f"the labels of {path} are not names of classes and were read as class numbers from 0 ({first}"
+            f"{', …' if len(classes) > 3 else ''})"
         )
     return classes.numbered
 
 
-def _mixed(rows: LabelRows, known: Sequence[str], classes: ClassNames) -> str:
-    """Describe labels of which some are names and others numbers, and which of the two all of them can be."""
-    unnamed, unnumbered = classes.strangers(known, "names"), classes.strangers(known, "indices")
-    named = [text for text in known if text not in set(unnamed)]
-    remedy = "If all of them are numbers, add --labels-are indices; otherwise"
-    if unnumbered:
-        remedy = f"They cannot all be numbers either, because {listed(unnumbered)} {_are(unnumbered)} not:"
-    return (
-        f"`{rows.table.name}` must be class names or class numbers, not both; in {rows.table.path} {listed(named)} "
-        f"{_are(named)} names of classes, but {listed(unnamed)} can only be numbers. {remedy} write them the same way."
-    )
-
-
-def _strange(rows: LabelRows, known: Sequence[str], classes: ClassNames, labels_are: LabelsAre) -> str:
-    """Describe labels that are not what they should be, where the first is, and what may be meant."""
-    strange = classes.strangers(known, labels_are)
-    first = arrow().compute.index(rows.texts, strange[0]).as_py()
-    names, numbers = f"class names ({listed(classes.names)})", f"class numbers from 0 to {len(classes) - 1}"
-    allowed = {"names": names, "indices": numbers}.get(labels_are, f"{names} or {numbers}")
-    others = f"{len(strange)} other label{'s' * (len(strange) != 1)}"
-    return (
-        f"`{rows.table.name}` must be {allowed}; {rows.table.path} has {others}: {listed(strange)}, first in "
-        f"{rows.at(first)}. {_meant(rows, known, strange, classes, labels_are)}"
-    )
-
-
-def _meant(
-    rows: LabelRows, known: Sequence[str], strange: Sequence[str], classes: ClassNames, labels_are: LabelsAre
-) -> str:
-    """Return what may be meant by labels that are not classes."""
-    other: LabelsAre = "indices" if labels_are == "names" else "names"
-    if labels_are != "auto" and not classes.strangers(known, other):
-        what = "names of classes" if other == "names" else "numbers of classes"
-        return f"All labels are {what}: add --labels-are {other}."
-    count = len(classes)
-    if set(map(_plain, known)) <= {str(y) for y in range(1, count + 1)} and str(count) in map(_plain, known):
+def _remedy(name: str, known: Sequence[str], strange: Sequence[str], classes: ClassNames) -> str:
+    """Describe what labels that are no classes may mean."""
+    count, numbers = len(classes), {_plain(text) for text in known}
+    if numbers <= {str(y) for y in range(1, count + 1)} and str(count) in numbers:
         return "They seem to count the classes from 1: subtract 1, so that the first class is 0."
-    trimmed = {text: text.strip() for text in strange if text != text.strip()}
-    spaced = next((text for text, name in trimmed.items() if not classes.strangers([name], labels_are)), None)
-    near = {text: difflib.get_close_matches(text, classes.names, 1) for text in strange[:_LOOKED_AT]}
-    guess = next(((text, names[0]) for text, names in near.items() if names), None)
-    lower = {name.lower(): name for name in classes.names}
-    guess = next(((text, lower[text.lower()]) for text in strange if text.lower() in lower), guess)
+    spaced = next((text for text in strange if text != text.strip() and not classes.strangers([text.strip()])), None)
+    guess = next((pair for text in strange[:_LOOKED_AT] if (pair := _guess(text, classes))), None)
+    remedy = "Name the columns of `probabilities` as the labels are named."
     if spaced is not None:
         remedy = f"Remove the spaces around them: {spaced!r} should be {spaced.strip()!r}."
-    elif labels_are == "indices":
-        remedy = "Count the classes from 0, in the order of the columns of `probabilities`."
     elif guess is not None:
         remedy = f"{guess[0]!r}: did you mean {guess[1]!r}?"
-    else:
-        remedy = "Name the columns of `probabilities` as the labels are named."
-    if rows.table.name == "labels":
+    if name == "labels":
         remedy += " If they stand for unknown labels, add --skip-unknown, which leaves these nodes out."
     return remedy
 
 
+def _guess(text: str, classes: ClassNames) -> tuple[str, str] | None:
+    """Return a label with the class that it resembles most, if any."""
+    lower = {name.lower(): name for name in classes.names}
+    near = [lower[text.lower()]] if text.lower() in lower else difflib.get_close_matches(text, classes.names, 1)
+    return (text, near[0]) if near else None
+
+
 #: Labels for which a similar name is looked for.
 _LOOKED_AT = 20
-
-
-def _are(texts: Sequence[str]) -> str:
-    return "is" if len(texts) == 1 else "are"
 
 
 def _plain(text: str) -> str:

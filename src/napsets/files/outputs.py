@@ -76,11 +76,6 @@ def read_rows(table: TableFile, columns: Sequence[str]) -> tuple[pa.ChunkedArray
         filled += batch.num_rows
     if not filled:
         raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
-    kinds = sorted({str(part.type) for part in ids})
-    if len(kinds) > 1:
-        raise FileFormatError(
-            f"`{table.name}` must have ids of one type in all its parts; {table.path} has {' and '.join(kinds)}"
-        )
     return pa.chunked_array([chunk for part in ids for chunk in part.chunks]), np.concatenate(blocks)
 
 
@@ -344,7 +339,7 @@ def read_features(path: str | os.PathLike[str], nodes: NodeIds, reading: Reading
     """
     table = open_table("features", path, reading)
     ids, rows = read_rows(table, feature_columns(table))
-    known = place_rows(table, nodes, id_column(table, arrow().table({"node": ids}), like=nodes))
+    known = place_rows(table, nodes, ids)
     missing = len(nodes) - int((known >= 0).sum())
     if missing:
         raise FileFormatError(

@@ -1,4 +1,4 @@
-r"""How people's files are read and written: one record, made once, that every reader and writer takes.
+r"""The settings with which files are read and written: one record for all readers and writers.
 
 >>> reading = Reading(rename=["uid=node", "class=label"], separator=";")
 >>> reading.renamed("labels", ["uid", "class", "date"]), reading.separator_of("y.csv")
@@ -16,15 +16,9 @@ from pathlib import Path
 from typing import Literal
 
 from napsets.checks.compressed import WeightsAre, check_weights_are
-from napsets.checks.values import choose
 from napsets.errors import InvalidInputError
 
 Format = Literal["parquet", "csv"]
-IdKind = Literal["auto", "integer", "string"]
-LabelsAre = Literal["auto", "names", "indices"]
-
-#: Formats by the names that users give them.
-FORMATS: dict[str, Format] = {"parquet": "parquet", "csv": "csv", "tsv": "csv"}
 
 #: Formats by how the name of a file ends.
 SUFFIXES: dict[str, Format] = {
@@ -43,11 +37,6 @@ class Reading:
 
     Attributes
     ----------
-    ids : {"auto", "integer", "string"}
-        What ids are. "auto" keeps the file's type; in CSV, integers if every id looks like one.
-    labels_are : {"auto", "names", "indices"}
-        What a label is: a class's name or its number from 0. With "auto": names where every label is one, numbers where
-        none is; a mixture is refused.
     skip_unknown : bool
         Leave out rows that name a node which the file of probabilities lacks, or a label that is not a class, instead
         of refusing them.
@@ -66,15 +55,11 @@ class Reading:
         for every file that has such a column, except files of predictions, which napsets wrote.
     separator : str, optional
         What separates the cells of CSV, one character or "tab"; by default a comma, and a tab in files called ``.tsv``.
-    format : {"parquet", "csv", "tsv"}, optional
-        The format of files whose name does not say it.
     header : bool
         Whether the first line of a CSV names its columns. Without it, columns are taken in the documented order, and
         classes are called 0, 1, 2, …
     """
 
-    ids: IdKind = "auto"
-    labels_are: LabelsAre = "auto"
     skip_unknown: bool = False
     logits: bool = False
     normalise: bool = False
@@ -83,12 +68,9 @@ class Reading:
     weights_are: WeightsAre | None = None
     rename: Sequence[str] | Mapping[str, str] = field(default_factory=dict)
     separator: str | None = None
-    format: str | None = None
     header: bool = True
 
     def __post_init__(self) -> None:
-        choose("ids", self.ids, dict.fromkeys(("auto", "integer", "string")))
-        choose("labels_are", self.labels_are, dict.fromkeys(("auto", "names", "indices")))
         check_weights_are(self.weights_are)
         ignored = self.ignore_columns
         listed = ignored.split(",") if isinstance(ignored, str) else ignored
@@ -103,8 +85,6 @@ class Reading:
                     f"`separator` must be one character, no quote and no line break; got {separator!r}"
                 )
             object.__setattr__(self, "separator", separator)
-        if self.format is not None:
-            choose("format", self.format, FORMATS)
 
     def renamed(self, file: str, columns: Sequence[str]) -> list[str]:
         """Return napsets' names of a file's columns; a file is known by the argument that it came from."""
@@ -115,26 +95,20 @@ class Reading:
         """Return what separates the cells of a CSV file."""
         if self.separator is not None:
             return self.separator
-        text = os.fspath(path).lower()
-        suffix = next((suffix for suffix in SUFFIXES if text.endswith(suffix)), None)
-        tabs = suffix.startswith(".tsv") if suffix else self.format == "tsv"
-        return "\t" if tabs else ","
+        return "\t" if os.fspath(path).lower().endswith((".tsv", ".tsv.gz")) else ","
 
-    def format_of(self, name: str, path: str | os.PathLike[str]) -> Format:
-        """Return the format of a file, by its name or else by `format`; `name` is the argument it came from."""
-        text = os.fspath(path).lower()
-        for suffix, kind in SUFFIXES.items():
-            if text.endswith(suffix):
-                return kind
-        if self.format is not None:
-            return FORMATS[self.format]
-        if os.path.isdir(path):  # as Spark, pandas and DuckDB write: a folder of parts
-            first = next((part.name.lower() for part in parts_of(Path(path))), ".parquet")
-            return next(kind for suffix, kind in SUFFIXES.items() if first.endswith(suffix))
-        raise InvalidInputError(
-            f"`{name}` must be a file that ends in {', '.join(SUFFIXES)}, or a folder of such files; got "
-            f"{os.fspath(path)}. For other names, pass --format."
-        )
+
+def format_of(name: str, path: str | os.PathLike[str]) -> Format:
+    """Return the format of a file, by how its name ends; `name` is the argument that it came from."""
+    text = os.fspath(path).lower()
+    if os.path.isdir(path) and not text.endswith(tuple(SUFFIXES)):  # as Spark, pandas and DuckDB write
+        text = next((part.name.lower() for part in parts_of(Path(path))), ".parquet")
+    for suffix, kind in SUFFIXES.items():
+        if text.endswith(suffix):
+            return kind
+    raise InvalidInputError(
+        f"`{name}` must be a file that ends in {', '.join(SUFFIXES)}, or a folder of such files; got {os.fspath(path)}"
+    )
 
 
 def parts_of(folder: Path) -> list[Path]:

@@ -29,7 +29,7 @@ from napsets.errors import InvalidInputError, NapsetsWarning, arrow
 from napsets.files.inputs import Inputs
 from napsets.files.paths import check_output, replacing
 from napsets.files.prediction_columns import COLUMNS_OF, with_first_choices
-from napsets.files.reading import PLAIN, Reading
+from napsets.files.reading import PLAIN, Reading, format_of
 from napsets.predictions import Prediction, Summary
 
 if TYPE_CHECKING:
@@ -42,11 +42,9 @@ ROW_GROUP = 1 << 16
 CHUNK = 4 * ROW_GROUP
 
 
-def check_writable(
-    path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str] | None] = (), reading: Reading = PLAIN
-) -> None:
+def check_writable(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str] | None] = ()) -> None:
     """Refuse a file that cannot or must not be written, before any work is done; see `check_output`."""
-    reading.format_of("output", path)
+    format_of("output", path)
     check_output(path, inputs)
 
 
@@ -135,7 +133,7 @@ def write_prediction(
     metadata : mapping
         What the file's metadata holds (see `describe_settings`).
     reading : Reading
-        The file's format, where its name does not say it, and its separator.
+        The separator of CSV.
     p_values : bool or "smoothed"
         Whether sets are written with the p-value of every label.
     progress : callable
@@ -199,11 +197,11 @@ def writing_rows(
 ) -> Iterator[Callable[[pa.Table], None]]:
     """Give a function that writes rows; the file appears under its name when all went well, and otherwise not at all.
 
-    Its ending chooses the format, or else `reading`.
+    Its ending chooses the format.
     """
     target = Path(path)
     with replacing(target) as draft:
-        if reading.format_of("output", target) == "parquet":
+        if format_of("output", target) == "parquet":
             with arrow().parquet.ParquetWriter(draft, schema, compression="zstd") as parquet:
                 yield lambda table: parquet.write_table(table.cast(schema), row_group_size=ROW_GROUP)
             return

@@ -70,10 +70,13 @@ class Calibratable(ABC):
         keys: ArrayLike | None = None,
         *,
         evidence: ArrayLike | None = None,
+        features: ArrayLike | None = None,
     ) -> Calibrated:
         """Do what `calibrate` does for nodes that are known by their positions; keys only draw random numbers."""
         return self.calibrate_data(
-            CalibrationData.check(graph, outputs, truth, calibration, evidence=evidence, ids=keys, score=self.score)
+            CalibrationData.check(
+                graph, outputs, truth, calibration, evidence=evidence, features=features, ids=keys, score=self.score
+            )
         )
 
     def predict(self, *arguments: object, **settings: object) -> NoReturn:

@@ -122,8 +122,6 @@ def _write_record(spark: SparkSession, output: str, result: SparkSets, request: 
         **({"method": method} if isinstance(method, str) else {}),
         "alpha": request.alpha,
         "directed": reading.directed,
-        "ids": reading.ids,
-        "labels_are": reading.labels_are,
         "skip_unknown": reading.skip_unknown,
         "plan": request.plan,
         **({} if inputs.evidence is None else {"evidence_labels": int(inputs.evidence.size)}),

@@ -73,7 +73,7 @@ def predict_sets(
     plan : {"graph", "joins"}
         See above.
     reading : Reading
-        How the tables are read: ``directed``, ``labels_are``, ``skip_unknown``, ``logits`` and the like.
+        How the tables are read: ``directed``, ``skip_unknown``, ``logits`` and the like.
 
     Returns
     -------
