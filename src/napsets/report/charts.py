@@ -224,6 +224,23 @@ def gap(looks: Looks, rows: list[Row], size: Measure, band: list[Row]) -> Spec:
     )
 
 
+def with_labels(looks: Looks, rows: list[Row], size: Measure) -> Spec:
+    """Return the size with parts of the calibration labels, with 95 % intervals; each mark has twice as many labels."""
+    longest = 1.5 * max(row["size"] for row in rows)  # intervals of few labels can be far longer
+    domain = reach(rows, "size", "low", include=min(longest, max(row["high"] for row in rows)))
+    axis = alt.Axis(values=[row["labels"] for row in rows], format=",d")
+    ends = [rows[0]["labels"] / 1.1, rows[-1]["labels"] * 1.1]
+    x = alt.X("labels:Q", title="Calibration labels", axis=axis).scale(type="log", domain=ends)
+    y = number(alt.Y, "size", size.name, form=size.form, domain=domain)
+    columns: list[Column] = [
+        ("method", "Method", None), ("labels", "Labels", ",d"), ("level_labels", "… that set the level", ",d"),
+        ("size", size.name, size.form), ("low", "95 % from", size.form), ("high", "to", size.form),
+    ]  # fmt: skip
+    base = of_rows().encode(x=x, y=y)
+    bars = of_rows().mark_rule(strokeWidth=1.5, clip=True).encode(x=x, y=y.field("low"), y2="high")
+    return looks.spec(260, rows, looks.encode(bars, shape=False), looks.dots(base, 60, *columns))
+
+
 def up_to(looks: Looks, rows: list[Row], size: Measure, *, skewed: bool) -> Spec:
     """Return the share of predictions up to each size; where some are endless, it ends below 100 %."""
     ends = [row[size.field] for row in rows] or [1.0]

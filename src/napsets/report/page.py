@@ -18,6 +18,7 @@ from napsets.checks.text import percent
 from napsets.checks.values import plain
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+from napsets.evaluation.more_labels import MoreLabels, more_labels
 from napsets.evaluation.results import Comparison
 from napsets.evaluation.verdict_words import Verdict, is_proven
 from napsets.graph import Graph
@@ -81,8 +82,9 @@ class ReportData:
         One row per method: its size and its gap over groups compared with chance; and those groups in words.
     balls, left_out
         Neighbourhoods with every method's coverage, and how many judged nodes are in none.
-    explorer, specs, tables, commands
-        The explorer, the charts by name, the user's own tables, and what to run next.
+    more, explorer, specs, tables, commands
+        What more labels would bring to the method that the page is about, the explorer, the charts by name, the user's
+        own tables, and what to run next.
     """
 
     title: str
@@ -99,6 +101,7 @@ class ReportData:
     front_over: str
     balls: list[Row]
     left_out: int
+    more: MoreLabels | None
     explorer: Explorer
     specs: dict[str, Row]
     tables: Sequence[UserTable] = ()
@@ -282,6 +285,7 @@ def page_data(
         front_over=front_over,
         balls=balls,
         left_out=left_out,
+        more=more_labels(comparison, comparison.results[shown.place].name, title=shown.titles[shown.place]),
         explorer=explore(shown, parts, progress),
         specs={},
         tables=list(tables or []),
@@ -306,6 +310,8 @@ def _charts(data: ReportData) -> dict[str, Row]:
     }
     for group in parts.groupings:
         specs[group.name] = charts.by_group(looks, group.rows, group.field, target, *group.columns)
+    if data.more is not None:
+        specs["more-labels"] = charts.with_labels(looks, data.more.rows(), parts.size)
     if data.balls:
         specs["funnel"] = charts.funnel(looks, data.balls, data.comparison.alpha, parts.about[0])
     return specs
