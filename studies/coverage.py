@@ -105,9 +105,9 @@ def eligible_nodes(graph: ns.Graph, setup: Setup) -> Ints:
     Counted once, among all test nodes and before any draw. No label enters, so that it cannot leak one; a node
     then has a little less support in a repetition, whose evaluation nodes calibrate nothing.
     """
-    everyone = np.arange(graph.num_nodes)
-    around = Hops(CUTOFF_HOPS).fit(Reference(everyone, np.zeros(everyone.size), everyone.size, graph))
-    return np.flatnonzero(around.thresholds(everyone, [Cut(0.5)]).support >= setup.cutoff)
+    nodes = np.arange(graph.num_nodes)
+    neighbourhoods = Hops(CUTOFF_HOPS).fit(Reference(nodes, np.zeros(nodes.size), nodes.size, graph))
+    return np.flatnonzero(neighbourhoods.thresholds(nodes, [Cut(0.5)]).support >= setup.cutoff)
 
 
 #: Predicts the sets of several cells: of evaluated nodes (first) from the labels of calibration nodes (second).
@@ -133,7 +133,7 @@ def strict(scored: ScoredGraph, cells: Sequence[Row]) -> Predict:
 
 def as_published(scored: ScoredGraph, cells: Sequence[Row]) -> Predict:
     """Calibrate as the released code did: NAPS on all test nodes, APS with an interpolated quantile."""
-    alpha, everyone = cells[0]["alpha"], np.arange(scored.graph.num_nodes)
+    alpha, all_nodes = cells[0]["alpha"], np.arange(scored.graph.num_nodes)
     known: list[tuple[Floats, Ints] | None] = []
     for cell in cells:
         decay, hops = METHODS[cell["method"]], cell["hops"]
@@ -141,7 +141,7 @@ def as_published(scored: ScoredGraph, cells: Sequence[Row]) -> Predict:
             known.append(None)
             continue
         weights = ns.hop_weights(decay, hops) * 2.0 ** (scored.setup.geometric_offset if decay == "geometric" else 0)
-        local = Hops(hops, weights).fit(scored.reference(everyone)).thresholds(everyone, [Cut(1.0 - alpha)])
+        local = Hops(hops, weights).fit(scored.reference(all_nodes)).thresholds(all_nodes, [Cut(1.0 - alpha)])
         known.append((np.where(np.isinf(local.values[0]), 1.0 - alpha, local.values[0]), local.support))
 
     def predict(nodes: Ints, calibration: Ints) -> list[ns.PredictionSets]:

@@ -168,9 +168,10 @@ def draw_kind(
         """Return the rows of one model's cells; methods that cannot run have none, and a warning says why."""
         predicted, rows = predicted_graph(cells[0], folders, shipped=shipped), []
         accuracy = float((predicted.probabilities.argmax(axis=1) == predicted.labels).mean())
-        for here in grouped(cells, "share", "repetition", "alpha").values():
-            drawn = draw(predicted, here[0]["share"], *name_and_seed(here[0]), here[0]["alpha"])
-            for cell in here:
+        for same_draw in grouped(cells, "share", "repetition", "alpha").values():
+            first = same_draw[0]
+            drawn = draw(predicted, first["share"], *name_and_seed(first), first["alpha"])
+            for cell in same_draw:
                 try:
                     measured = measure(cell["method"], drawn) | {"accuracy": accuracy}
                 except ns.NapsetsError as error:
@@ -231,9 +232,9 @@ def train(cell: Row, data: NodeDataset) -> NodePredictions:
 
     start = time.perf_counter()
     # One thread, so that runs side by side do not fight for cores, and so that last digits do not depend on it.
-    everyone = training.train(scaled(data), cell["model"], PRESET, cell["seed"], threads=1, **CHANGES)
-    settings = {**everyone.settings, "train_seconds": round(time.perf_counter() - start, 2)}
-    rows, labels = round_rows(everyone.probabilities[data.test]), data.labels[data.test]
+    predictions = training.train(scaled(data), cell["model"], PRESET, cell["seed"], threads=1, **CHANGES)
+    settings = {**predictions.settings, "train_seconds": round(time.perf_counter() - start, 2)}
+    rows, labels = round_rows(predictions.probabilities[data.test]), data.labels[data.test]
     return NodePredictions(data.test, rows, labels, dataset=data.name, model=cell["model"], settings=settings)
 
 

@@ -108,7 +108,7 @@ def _features(data: NodeDataset, arrived: Ints) -> Any:
 
 
 def follow(arrivals: Arrivals, strategy: str, *, alpha: float, delay: int = 0, labelled: str = "all") -> Stream:
-    """Make the set of each node of the stream from the labels that had come before it.
+    """Predict the set of each node of the stream from the labels that had come before it.
 
     A label comes `delay` sets late; of `labelled` "small" only those of sets of at most two labels come at all.
     """

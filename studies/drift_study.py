@@ -82,7 +82,7 @@ def tables(rows: Sequence[Row]) -> dict[str, Table]:
 
 
 def summary(rows: Sequence[Row]) -> list[str | Table]:
-    """Return what the command prints: the findings, and the strategies in both orders."""
+    """Return the parts that the command prints: the strategies in both orders, and the findings."""
     shown = tables(rows)
     return [*(shown[order] for order in ORDERS), *(f"- {sentence}" for sentence in findings(rows))] if rows else []
 

@@ -30,7 +30,7 @@ _CAPTION = "Set size and unevenness of coverage of each method on each graph, {}
 
 
 def summary(rows: Sequence[Row]) -> list[str | Table]:
-    """Return what the command prints: findings and the table over all graphs, for each share of labels."""
+    """Return the parts that the command prints: table and findings over all graphs, for each share of labels."""
     parts: list[str | Table] = []
     for share, standings in _by_share(rows).items():
         parts += [_overall_table(overall(standings), share), "\n".join(f"- {text}" for text in findings(standings))]
@@ -78,7 +78,7 @@ def _picture(share: float) -> str:
 
 
 def findings(standings: Sequence[Row]) -> list[str]:
-    """Return which methods have the smallest sets and the most even coverage, and which do not cover."""
+    """Name the methods with the smallest sets and the most even coverage, and those that do not cover."""
     summaries = overall(standings)
     graphs = len(distinct(standings, "dataset"))
     able = [row for row in summaries if not row["fails"] and row["graphs"] == graphs]

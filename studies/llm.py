@@ -63,12 +63,12 @@ def rank_probabilities(data: NodeDataset) -> Floats:
     listed: Any = sp.csr_array(data.features)  # one-hot by rank and class
     truth = data.labels[data.train][:, None] + classes * ranks
     shares = np.asarray(listed[data.train[:, None], truth].todense()).mean(axis=0)
-    given: Floats = listed @ np.kron(shares[:, None], np.eye(classes))
-    lacking = given == 0.0
-    rest = (1.0 - given.sum(axis=1)) / np.maximum(lacking.sum(axis=1), 1)
-    given += np.where(lacking, rest[:, None], 0.0)
-    given /= given.sum(axis=1, keepdims=True)
-    return given
+    probabilities: Floats = listed @ np.kron(shares[:, None], np.eye(classes))
+    lacking = probabilities == 0.0
+    rest = (1.0 - probabilities.sum(axis=1)) / np.maximum(lacking.sum(axis=1), 1)
+    probabilities += np.where(lacking, rest[:, None], 0.0)
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    return probabilities
 
 
 @cache
@@ -81,18 +81,18 @@ def _read(root: Path) -> tuple[NodeDataset, Floats, Ints]:
 
 def _parts(cell: Row, data: NodeDataset, years: Ints) -> tuple[Ints, Ints | None, Ints, Ints]:
     """Return the calibration nodes, the evidence, the nodes to predict, and the nodes of the graph of that time."""
-    design, everyone, evidence = cell["design"], np.arange(data.num_nodes), None
+    design, all_nodes, evidence = cell["design"], np.arange(data.num_nodes), None
     if cell["year"]:
         last = 2014 if design == "fixed" else cell["year"] - 1
         seen = np.flatnonzero(years <= cell["year"])
         return np.flatnonzero(years <= last), None, np.flatnonzero(years == cell["year"]), seen
     if design == "in order":
-        return data.validation, None, data.test, everyone
+        return data.validation, None, data.test, all_nodes
     order = np.random.default_rng([cell["seed"], cell["labels"]]).permutation(data.test)
     count = cell["labels"] or order.size // 2
     if design == "audit and evidence":
         evidence = np.sort(np.concatenate([data.train, data.validation]))
-    return np.sort(order[:count]), evidence, np.sort(order[count:]), everyone
+    return np.sort(order[:count]), evidence, np.sort(order[count:]), all_nodes
 
 
 def measure(cell: Row, data: NodeDataset, probabilities: Floats, years: Ints) -> Row:
@@ -139,14 +139,14 @@ def tables(rows: Sequence[Row]) -> dict[str, Table]:
     """Return the tables of the page."""
     designs, years = [], []
     for design, method, labels in dict.fromkeys((row["design"], row["method"], row["labels"]) for row in rows):
-        here = select(rows, design=design, method=method, labels=labels)
-        if here[0]["year"]:
-            years.append([method, design, *(spread(select(here, year=year), "coverage") for year in _YEARS)])
-            years[-1] += [spread(here, "mean_size")]
+        chosen = select(rows, design=design, method=method, labels=labels)
+        if chosen[0]["year"]:
+            years.append([method, design, *(spread(select(chosen, year=year), "coverage") for year in _YEARS)])
+            years[-1] += [spread(chosen, "mean_size")]
         else:
-            numbers = [spread(here, name) for name in ("coverage", "mean_size", "seconds")]
-            full = percent(float(np.mean([row["full_rate"] for row in here])), 1)
-            designs.append([design, method, here[0]["calibration"], here[0]["evidence"], *numbers, full])
+            numbers = [spread(chosen, name) for name in ("coverage", "mean_size", "seconds")]
+            full = percent(float(np.mean([row["full_rate"] for row in chosen])), 1)
+            designs.append([design, method, chosen[0]["calibration"], chosen[0]["evidence"], *numbers, full])
     heads = ["labels", "method", "calibration", "evidence", "coverage", "size", "seconds", "full sets"]
     notes = ["Mean ± standard deviation over draws. Seconds of processor time to calibrate and predict."]
     return {
@@ -158,7 +158,7 @@ def tables(rows: Sequence[Row]) -> dict[str, Table]:
 
 
 def summary(rows: Sequence[Row]) -> list[str | Table]:
-    """Return what the command prints."""
+    """Return the tables that the command prints."""
     return [*tables(rows).values()] if rows else []
 
 
@@ -178,9 +178,9 @@ _COMPARED = {"before": ("audit", "split"), "after": ("audit and evidence", "auto
 
 
 def _sizes(rows: Sequence[Row], design: str, method: str) -> dict[str, str]:
-    here = select(rows, design=design, method=method, labels=_AUDITS[0])
+    chosen = select(rows, design=design, method=method, labels=_AUDITS[0])
     digits = {"mean_size": 2, "coverage": 3, "seconds": 0}
-    return {name: f"{fmean(row[name] for row in here):.{places}f}" for name, places in digits.items()}
+    return {name: f"{fmean(row[name] for row in chosen):.{places}f}" for name, places in digits.items()}
 
 
 def figures(rows: Sequence[Row]) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
         .mark_rule(strokeDash=[4, 4], color="grey")
         .encode(y=alt.Y("level:Q", title="coverage"))
     )
-    drawn = (
+    curves = (
         alt.Chart(alt.Data(values=lines))
         .mark_line(point=True)
         .encode(
@@ -221,5 +221,5 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
         )
     )
     left = sizes.mark_bar().properties(width=260, height=60)
-    both = alt.hconcat(left, (level + drawn).properties(width=320, height=150))
-    return {"llm": both.resolve_scale(color="independent")}
+    panels = alt.hconcat(left, (level + curves).properties(width=320, height=150))
+    return {"llm": panels.resolve_scale(color="independent")}

@@ -116,7 +116,7 @@ def sections(rows: PaperRows, target: str) -> list[str | Table]:
 
 
 def summary(rows: PaperRows, target: str) -> list[str | Table]:
-    """Return what the command prints: the sections of the target."""
+    """Return the parts that the command prints: the sections of the target."""
     targets = [name for name in TARGETS if name != "all"] if target == "all" else [target]
     parts = [part for name in targets for part in sections(rows, name)]
     return [part for part in parts if part and (isinstance(part, str) or part.rows)]

@@ -43,7 +43,7 @@ was chosen, and the repetitions are independent draws. Every mean coverage there
 
 
 def summary(rows: Sequence[Row]) -> list[str | Table]:
-    """Return what the command prints: the comparison with split APS, for each share of labels."""
+    """Return the tables that the command prints: the comparison with split APS, for each share of labels."""
     standings = make_standings(rows, by_model=True)
     return [table for share in distinct(standings, "share") for table in _comparison(standings, share)]
 

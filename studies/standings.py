@@ -34,8 +34,8 @@ with drawn as (
         [{excess}] as excesses, list_avg(excesses) as excess
     from rows
 ), paired as (
-    select own.*, base.mean_size as base_size, base.excess as base_excess, small.mean_size as small_size
-    from drawn own join drawn base using (dataset, model, share, seed, repetition)
+    select drawn.*, base.mean_size as base_size, base.excess as base_excess, small.mean_size as small_size
+    from drawn join drawn base using (dataset, model, share, seed, repetition)
         left join (from drawn where method = '{smallest}') small using (dataset, model, share, seed, repetition)
     where base.method = '{baseline}'
     order by dataset, place, share, method, model, seed, repetition
@@ -48,7 +48,7 @@ with drawn as (
     from paired group by all
 ), chance as (
     select dataset, place, share, method, sqrt(sum(variance)) / count(*) as coverage_error from by_draw group by all
-), own as (
+), measured as (
     select dataset, place, share, method, count(*) as draws, min(position) as position, any_value(alpha) as alpha,
         avg(mean_size order by {order}) / avg(base_size order by {order}) as ratio,
         avg(mean_size order by {order}) filter (small_size is not null)
@@ -59,20 +59,21 @@ with drawn as (
         median(seconds) as seconds
     from paired group by all
 ), standing as (
-    select own.* exclude difference, baseline.size * ratio as size, difference + baseline.gap as gap,
+    select measured.* exclude difference, baseline.size * ratio as size, difference + baseline.gap as gap,
         coverage_error, list_sum([{excess_names}]) as total,
         coverage >= 1 - alpha - {clearly} * coverage_error as covers,
         case when place = '' then dataset else dataset || ', ' || place end as setting
-    from own join baseline using (dataset, place, share) join chance using (dataset, place, share, method)
+    from measured join baseline using (dataset, place, share) join chance using (dataset, place, share, method)
 )
 select * exclude position, covers and better is null as on_front
 from (
     select *, (
         select arg_min(other.method, other.size) from standing other
-        where other.share = mine.share and other.setting = mine.setting and other.covers
-            and other.size <= mine.size and other.gap <= mine.gap and (other.size < mine.size or other.gap < mine.gap)
+        where other.share = standing.share and other.setting = standing.setting and other.covers
+            and other.size <= standing.size and other.gap <= standing.gap
+                and (other.size < standing.size or other.gap < standing.gap)
     ) as better
-    from standing mine
+    from standing
 )
 order by dataset, place, share, position
 """
@@ -133,28 +134,28 @@ def overall(standings: Sequence[Row]) -> list[Row]:
     by_method = grouped(standings, "method")
     base = {row["setting"]: row for row in by_method.get(BASELINE, [])}
     summaries = []
-    for method, mine in by_method.items():
-        worst, theirs = max(mine, key=lambda row: row["ratio"]), [base[row["setting"]] for row in mine]
-        excess, base_excess = _excess(mine), _excess(theirs)
+    for method, places in by_method.items():
+        worst, base_places = max(places, key=lambda row: row["ratio"]), [base[row["setting"]] for row in places]
+        excess, base_excess = _excess(places), _excess(base_places)
         summaries.append(
             {
                 "method": method,
-                "graphs": len(mine),
-                "draws": sum(row["draws"] for row in mine),
-                "ratio": MeanInterval(*map(math.exp, interval(np.log([row["ratio"] for row in mine])))),
-                "arithmetic": _mean(row["ratio"] for row in mine),
+                "graphs": len(places),
+                "draws": sum(row["draws"] for row in places),
+                "ratio": MeanInterval(*map(math.exp, interval(np.log([row["ratio"] for row in places])))),
+                "arithmetic": _mean(row["ratio"] for row in places),
                 "worst": worst["ratio"],
                 "worst_on": worst["setting"],
-                "small_ratio": _mean(row["small_ratio"] for row in mine),
-                "small_worst": max((row["small_ratio"] for row in mine if row["small_ratio"]), default=math.nan),
-                "gap": interval(np.array([row["gap"] for row in mine])),
+                "small_ratio": _mean(row["small_ratio"] for row in places),
+                "small_worst": max((row["small_ratio"] for row in places if row["small_ratio"]), default=math.nan),
+                "gap": interval(np.array([row["gap"] for row in places])),
                 "gap_difference": interval(
-                    np.array([row["gap"] - b["gap"] for row, b in zip(mine, theirs, strict=True)])
+                    np.array([row["gap"] - b["gap"] for row, b in zip(places, base_places, strict=True)])
                 ),
                 "gap_ratio": {kind: excess[kind] / base_excess[kind] for kind in excess},
-                "on_front": sum(row["on_front"] for row in mine),
-                "fails": [row["dataset"] for row in mine if not row["covers"]],
-                **{name: _mean(row[name] for row in mine) for name in _MEANS},
+                "on_front": sum(row["on_front"] for row in places),
+                "fails": [row["dataset"] for row in places if not row["covers"]],
+                **{name: _mean(row[name] for row in places) for name in _MEANS},
             }
         )
     return sorted(summaries, key=lambda summary: summary["ratio"].mean)
@@ -173,7 +174,7 @@ def _mean(values: Iterable[float | None]) -> float:
 
 def front_figure(standings: Sequence[Row]) -> Any:
     """Return one panel per graph of one share: methods by mean size and excess gap, and the Pareto front."""
-    charts = [_panel(here, graph) for graph, here in grouped(standings, "dataset").items()]
+    charts = [_panel(methods, graph) for graph, methods in grouped(standings, "dataset").items()]
     return panels(charts, 3).resolve_scale(color="shared")
 
 
@@ -181,10 +182,11 @@ def _title(method: str) -> str:
     return TITLES.get(method) or title(method)
 
 
-def _panel(here: Sequence[Row], graph: str) -> Any:
-    alt, best = altair(), sorted((row["size"], row["gap"]) for row in here if row["on_front"])
+def _panel(methods: Sequence[Row], graph: str) -> Any:
+    alt, best = altair(), sorted((row["size"], row["gap"]) for row in methods if row["on_front"])
     points = [
-        {"method": _title(row["method"]), "size": row["size"], "gap": row["gap"], "place": _word(row)} for row in here
+        {"method": _title(row["method"]), "size": row["size"], "gap": row["gap"], "place": _word(row)}
+        for row in methods
     ]
     # Logarithmic, because the sets of NAPS as published may be several times as large as the others.
     wide, high = alt.Scale(type="log", nice=False, padding=12), alt.Scale(zero=False, padding=12)
