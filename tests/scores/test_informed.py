@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 import napsets as ns
-from napsets.features import check_features, nearest_reference
+from napsets.features import Directions, check_features, nearest_reference
 from napsets.scores import Labelled
-from napsets.scores.evidence import SHARES_PRIOR, Evidence, walk
+from napsets.scores.evidence import SHARES_PRIOR, Evidence, means_around, walk
 from napsets.scores.exponents import (
     PRIOR,
     RECALIBRATION_RIDGE,
@@ -22,6 +23,7 @@ from napsets.scores.exponents import (
     recalibrated,
 )
 from napsets.scores.informed import Informed, informed_probabilities
+from napsets.scores.linear import _RIDGES, SCALE, linear_scores
 from worlds import block_model
 
 
@@ -314,3 +316,50 @@ def test_similar_nodes_are_evidence_without_a_graph():
 def test_the_exponents_say_what_a_neighbour_does():
     assert Exponents(near=0.0).explain() == "a labelled neighbour hardly changes the odds of its label (× 1.00)"
     assert "by 0.17" in Exponents(near=-1.0).explain()
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 1000), with_graph=st.booleans(), classes=st.integers(2, 4))
+def test_the_linear_model_predicts_each_reference_node_without_its_own_label(seed, with_graph, classes):
+    rng = np.random.default_rng(seed)
+    graph = block_model(nodes=40, classes=classes, seed=seed)[0] if with_graph else None
+    features = check_features("features", rng.normal(size=(40, 6)))
+    directions = Directions.of(features)
+    nodes = np.sort(rng.permutation(40)[:25])
+    labels = rng.integers(classes, size=25)
+    scores = linear_scores(features, directions, graph, Labelled(nodes, labels), classes)
+    rows = directions.rows(features)
+    rows = rows / np.linalg.norm(rows, axis=1)[:, None]
+    if graph is not None:
+        rows = np.hstack([rows, means_around(graph, rows)])
+    truth = np.eye(classes)[labels]
+
+    def fit(kept, ridge):
+        """Minimise the squared error with an intercept that no ridge holds back."""
+        x = np.column_stack([rows[nodes[kept]], np.ones(kept.sum())])
+        penalty = ridge * np.eye(x.shape[1])
+        penalty[-1, -1] = 0.0
+        return np.column_stack([rows, np.ones(40)]) @ np.linalg.solve(x.T @ x + penalty, x.T @ truth[kept])
+
+    everyone = np.ones(25, dtype=bool)
+    left_out = {ridge: np.stack([fit(np.arange(25) != i, ridge)[nodes[i]] for i in range(25)]) for ridge in _RIDGES}
+    ridge = min(_RIDGES, key=lambda ridge: ((left_out[ridge] - truth) ** 2).sum())
+    assert_allclose(scores[nodes], SCALE * left_out[ridge], atol=1e-8)
+    others = np.delete(np.arange(40), nodes)
+    assert_allclose(scores[others], SCALE * fit(everyone, ridge)[others], atol=1e-8)
+
+
+def test_the_linear_model_reads_features_in_blocks_that_do_not_show(monkeypatch):
+    graph, _, labels = block_model(nodes=60)
+    features = check_features("features", np.random.default_rng(0).random((60, 5)))
+    directions, known = Directions.of(features), Labelled(np.arange(20), labels[:20])
+    whole = linear_scores(features, directions, graph, known, 3)
+    monkeypatch.setattr("napsets.scores.linear._BLOCK", 7)
+    assert_allclose(linear_scores(features, directions, graph, known, 3), whole, atol=1e-12)
+
+
+def test_features_that_say_nothing_leave_a_linear_model_of_shares():
+    features = check_features("features", np.ones((12, 2)))
+    known = Labelled(np.arange(6), np.array([0, 0, 0, 0, 1, 1]))
+    scores = linear_scores(features, Directions.of(features), None, known, 2)
+    assert_allclose(scores[6:], np.tile([SCALE * 4 / 6, SCALE * 2 / 6], (6, 1)))

@@ -38,6 +38,7 @@ _KINDS = {
     "wide": "labels met by a random walk",
     "similar_5": "labels of the 5 nodes with the most similar features",
     "similar_25": "labels of the 25 nodes with the most similar features",
+    "linear": "a linear model of the features",
     "recalibration": "corrections of the model learned from labels",
 }
 #: The same of intervals.

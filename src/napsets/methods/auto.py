@@ -53,18 +53,20 @@ from napsets.scores.evidence import evenly
 from napsets.scores.informed import evidence_of
 from napsets.scores.residuals import IntervalScore
 
-#: Below this many labels none is held out.
-FEWEST = 100
+#: Below this many labels, or this many per class, none is held out.
+FEWEST, _FEWEST_LABELS_PER_CLASS = 100, 15
 #: From this many labels on, the reference is half of them, whatever coverage rounding gives away.
 MANY = 1000
-#: With fewer, the share of the reference where sets are to be small: better evidence makes them smaller, and a level
-#: from fewer labels makes coverage less even.
-_SMALL_SHARE = 0.65
+#: The shares of the reference, of fewer labels and of many, where sets are to be small: better evidence makes them
+#: smaller, and a level from fewer labels makes coverage less even.
+_SMALL_SHARES = (0.65, 0.75)
 #: Larger by more than this, sets of another score are not worth their evenness.
 TOLERANCE = 1.01
 #: The power that informed probabilities are raised to, and the weights of class-wise ranks, in the order in which they
 #: are tried: the first makes sets smaller and less even, the second makes them more even between classes.
 SHARPNESS = 2.5
+#: The same where features are evidence, too, which makes coverage more even by itself.
+_SHARPNESS_OF_FEATURES = 3.5
 _MIXES = (0.5, 0.25)
 #: Reference nodes per class without which scores are not ranked by class: the few of a rare class rank high by chance.
 _FEWEST_PER_CLASS = 15
@@ -165,6 +167,8 @@ class Auto(Calibratable):
             choice = calibrated.choice
             reason = f"{choice.reason}; evidence was left out: {useless}"
             return replace(calibrated, choice=replace(choice, reason=reason))
+        if self.score is None:
+            fewest = max(fewest, _FEWEST_LABELS_PER_CLASS * data.outputs.shape[1])
         if labels < fewest and data.evidence is None:
             method = self._method(plain, Everyone(), Nominal())
             reason = (
@@ -180,7 +184,8 @@ class Auto(Calibratable):
         # it.
         share = 0.5
         if self.score is None and data.split is None and data.evidence is None:
-            share = reference_share(labels, self.alpha, about=0.5 if self.prefer == "even" else _SMALL_SHARE)
+            about = 0.5 if self.prefer == "even" else _SMALL_SHARES[labels >= MANY]
+            share = reference_share(labels, self.alpha, about=about)
         scored, score_candidates = self._choose_score(data, plain, share)
         if score_chosen is not None:
             score_chosen(1, 1)
@@ -232,7 +237,7 @@ class Auto(Calibratable):
 
     def _choose_score(self, data: CalibrationData, plain: Any, share: float) -> tuple[Scored, list[Candidate]]:
         """Return the nodes scored by the chosen score, and the candidates with their results."""
-        informed = self._informed()
+        informed = self._informed(data)
         level = Exact(share)
         evident = data.scored(informed, level, self.seed)
         named = _evidence_name(data)
@@ -257,11 +262,12 @@ class Auto(Calibratable):
             candidates.append(Candidate(name, "score", float(size[0]), float(larger[0]), error, place == chosen))
         return tried[chosen][1], candidates
 
-    def _informed(self) -> Any:
+    def _informed(self, data: CalibrationData) -> Any:
         """Return the score that uses labels as evidence."""
         if self.score is not None:
             return self.score.informed(self.alpha)
-        return Informed(Sharpened(APS(), SHARPNESS) if self.prefer == "even" else THR())
+        sharpness = SHARPNESS if data.features is None else _SHARPNESS_OF_FEATURES
+        return Informed(Sharpened(APS(), sharpness) if self.prefer == "even" else THR())
 
     # -- the localiser -------------------------------------------------------------------------------------------------
 
@@ -307,7 +313,7 @@ def _evidence_name(data: CalibrationData) -> str:
 
 
 def reference_share(labels: int, alpha: float, *, about: float = 0.5) -> float:
-    """Return the share of labels for the reference: half of many; of few, one near `about` that wastes no coverage.
+    """Return the share of labels for the reference: of many, `about`; of few, one near it that wastes no coverage.
 
     With |Q| labels held out, coverage is ⌈(|Q|+1)(1−α)⌉/(|Q|+1), which is 1 − α only if (|Q|+1)(1−α) is a whole number.
 
@@ -319,7 +325,7 @@ def reference_share(labels: int, alpha: float, *, about: float = 0.5) -> float:
     (89, 81.0)
     """
     if labels >= MANY:
-        return 0.5
+        return about
     held_out = max(1.0 - about, min(0.5, fewest_ranks(alpha) / labels + 0.05))  # or no level could be set
     sizes = range(math.ceil((held_out - 0.05) * labels), math.floor((held_out + 0.05) * labels) + 1)
     size = min(sizes, key=lambda size: (rank_place(size, alpha) / (size + 1), abs(size - held_out * labels)))

@@ -41,6 +41,7 @@ _KINDS = {
     "wide": "labels that a random walk meets",
     "similar_5": "labels of the 5 most similar nodes",
     "similar_25": "labels of the 25 most similar nodes",
+    "linear": "a linear model of the features",
 }
 
 

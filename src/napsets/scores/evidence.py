@@ -72,12 +72,14 @@ class Evidence:
         reference: Labelled,
         *,
         nearest: npt.NDArray[np.int32] | None = None,
+        linear: FloatArray | None = None,
         learned: Learned | None = None,
     ) -> None:
         nodes, classes = outputs.shape
         self.label_of = np.full(nodes, -1, dtype=np.int64)
         self.label_of[reference.nodes] = reference.labels
         self.outputs, self.graph, self.reference, self.nearest = outputs, graph, reference, nearest
+        self.linear = linear if learned is None else learned.linear
         self.predicted = outputs.argmax(axis=1)
         self.counts: dict[str, FloatArray] = {}
         self.degrees: IntArray | None = None
@@ -87,7 +89,7 @@ class Evidence:
             walked = None if learned is None else learned.walked
             self.counts["wide"] = walk(graph, reference, classes) if walked is None else walked
         if learned is None:
-            self.names = kinds(graph is not None, nearest is not None)
+            self.names = (*kinds(graph is not None, nearest is not None), *("linear",) * (linear is not None))
             self.shares: FloatArray = label_shares(outputs, reference.labels)
             self.table = alike_table(outputs, reference)
         else:
@@ -119,7 +121,7 @@ class Evidence:
             What was learned before.
         """
         evidence = object.__new__(cls)
-        evidence.outputs, evidence.graph, evidence.nearest = outputs, None, None
+        evidence.outputs, evidence.graph, evidence.nearest, evidence.linear = outputs, None, None, None
         evidence.names, evidence.shares, evidence.table = learned.kinds, learned.shares, learned.table
         evidence.label_of, evidence.predicted, evidence.counts = label_of, outputs.argmax(axis=1), counts
         evidence.degrees = degrees
@@ -138,6 +140,9 @@ class Evidence:
         if name in ("model", "around"):
             p = self.outputs if name == "model" else self.neighbour_outputs
             return log_floored(p[rows])
+        if name == "linear":
+            assert self.linear is not None
+            return self.linear[rows]
         if name in self.counts:
             counts = self.counts[name][rows]
         else:
@@ -188,7 +193,9 @@ class Evidence:
             offsets = recalibrated(inputs, recalibration)
         named = dict(zip(self.names, exponents.tolist(), strict=True))
         gains = likelihood_gains(features, labels, exponents, offsets)
-        return Learned(self.names, Exponents(**named), gains, self.shares, self.table, recalibration)
+        return Learned(
+            self.names, Exponents(**named), gains, self.shares, self.table, recalibration, linear=self.linear
+        )
 
     def recalibration(self, learned: Learned, rows: IntArray) -> FloatArray:
         """Return what the recalibration adds to log w; nothing where there is none."""

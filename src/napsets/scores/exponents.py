@@ -44,6 +44,8 @@ class Exponents:
         The labels of neighbours, of nodes with the same prediction, and of those that a random walk meets.
     similar_5, similar_25 : float
         The labels of the 5 and of the 25 nodes with the most similar features.
+    linear : float
+        A linear model of features.
     """
 
     model: float = 1.0
@@ -53,6 +55,7 @@ class Exponents:
     wide: float = 0.0
     similar_5: float = 0.0
     similar_25: float = 0.0
+    linear: float = 0.0
 
     def odds(self, kind: str, shares: FloatArray | None = None) -> float:
         """Return by how much one label of a kind of evidence multiplies the odds of that label.
@@ -93,6 +96,8 @@ class Learned(Sealed):
     walked: FloatArray | None = None
     #: Along which features are compared, where there are features.
     directions: Directions | None = None
+    #: What a linear model of features predicts for every node; None in a living graph, which does without it.
+    linear: FloatArray | None = None
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a snapshot keeps of it: plain JSON, and arrays."""

@@ -47,8 +47,9 @@ from napsets.scores.base import (
     known_labels,
     make_score,
 )
-from napsets.scores.evidence import Evidence
+from napsets.scores.evidence import Evidence, fitted_rows
 from napsets.scores.exponents import Exponents, Learned
+from napsets.scores.linear import linear_scores
 from napsets.scores.rows import APS
 
 #: The most similar reference nodes that are evidence.
@@ -89,12 +90,16 @@ class Informed:
         """
         if graph is None and features is None:
             raise InvalidInputError("`graph` or `features` must be given to a score of labels as evidence; got neither")
-        directions = nearest = None
+        directions = nearest = linear = None
         if features is not None:
             directions = None if learned is None else learned.directions
             directions = Directions.typical(features, u) if directions is None else directions
             nearest = nearest_reference(features, reference.nodes, u, NEAREST, directions)
-        evidence = Evidence(outputs, graph, reference, nearest=nearest, learned=learned)
+            if learned is None:
+                kept = fitted_rows(reference.nodes.size, outputs.shape[1])
+                fitted = Labelled(reference.nodes[kept], reference.labels[kept])
+                linear = linear_scores(features, directions, graph, fitted, outputs.shape[1])
+        evidence = Evidence(outputs, graph, reference, nearest=nearest, linear=linear, learned=learned)
         if learned is None:
             learned = replace(evidence.fit(), directions=directions)
         inner = bind(self.base, sealed(evidence.probabilities(learned)), u, graph, reference)
