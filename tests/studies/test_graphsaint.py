@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import scipy.sparse
 
 from napsets import FileFormatError, InvalidInputError
 from studies.collections import load, read_graphsaint
+from studies.coverage import dataset_row
 
 ADJACENCY = scipy.sparse.csr_matrix(np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]]))
 FEATURES = np.arange(12.0).reshape(4, 3)
@@ -74,3 +77,25 @@ def test_contradictions_between_files_are_refused(raw, file, content, message):
 def test_without_the_folder_the_message_lists_the_files(tmp_path):
     with pytest.raises(FileFormatError, match=r"raw files of 'flickr'; .* lacks adj_full.npz, feats"):
         load("flickr", root=tmp_path)
+
+
+@pytest.mark.skipif(
+    "NAPSETS_GRAPHS" not in os.environ, reason="NAPSETS_GRAPHS names no folder with flickr_graphsaint.npz"
+)
+def test_the_papers_flickr_graph_is_the_same_in_both_layouts(tmp_path):
+    source = Path(os.environ["NAPSETS_GRAPHS"])
+    with np.load(source / "flickr_graphsaint.npz") as parts:
+        size, indptr, indices, labels = (parts[name] for name in ("n", "adj_indptr", "adj_indices", "labels"))
+        masks = {"tr": "train_mask", "va": "val_mask", "te": "test_mask"}
+        roles = {role: np.flatnonzero(parts[mask]).tolist() for role, mask in masks.items()}
+    adjacency = scipy.sparse.csr_matrix((np.ones(indices.size), indices, indptr), shape=(int(size), int(size)))
+    scipy.sparse.save_npz(tmp_path / "adj_full.npz", adjacency)
+    np.save(tmp_path / "feats.npy", np.zeros((int(size), 1)))
+    (tmp_path / "class_map.json").write_text(json.dumps({str(node): int(label) for node, label in enumerate(labels)}))
+    (tmp_path / "role.json").write_text(json.dumps(roles))
+    cell = {"dataset": "flickr-graph", "seed": 0}
+    rows = [dataset_row(cell, data) for data in (read_graphsaint(tmp_path), load("flickr-graph", root=source))]
+    assert rows[0] == rows[1] | {"features": 1}
+    assert (rows[0]["nodes"], rows[0]["edges"], rows[0]["classes"]) == (89_250, 899_756, 7)
+    assert (rows[0]["test_nodes"], rows[0]["test_edges"], rows[0]["eligible"]) == (22_313, 58_636, 5_229)
+    assert rows[0]["edge_homophily"] == pytest.approx(0.3195, abs=5e-5)
