@@ -11,19 +11,20 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from napsets import InvalidInputError, NapsetsError
 from napsets.methods import METHODS
 from studies import drift_study, leaderboard, llm, paper, sets
 from studies.collections import COLLECTION, DATA, TIMED, file_name, is_available
 from studies.coverage import PROTOCOLS
-from studies.draws import FEATURED, MODELS
+from studies.draws import FEATURED, MODELS, DrawScope
 from studies.drift import DRIFT
+from studies.paper_tables import Scope
 from studies.rows import Folders, Kind
 from studies.setups import MODELS as PAPER_MODELS
 from studies.setups import SETUPS
-from studies.tables import Row, Table, write_page
+from studies.tables import Chart, Row, Table, write_page
 
 #: The commands with their help.
 COMMANDS = {
@@ -33,6 +34,9 @@ COMMANDS = {
     "drift": "Nodes that arrive over time, and levels that follow the labels or do not.",
     "llm": "ogbn-arxiv with an LLM as the model, old papers as evidence, and drift over the years.",
 }
+
+
+ScopeT = TypeVar("ScopeT", DrawScope, Scope)
 
 
 def _rate(text: str) -> float:
@@ -84,7 +88,7 @@ def _add_options(command: argparse.ArgumentParser, name: str) -> None:
         command.add_argument("--seeds", type=int, help="use the seeds 0 to N-1")
 
 
-def _narrowed(scope: Any, arguments: argparse.Namespace, **changes: Any) -> Any:
+def _narrowed(scope: ScopeT, arguments: argparse.Namespace, **changes: Any) -> ScopeT:
     """Return a scope as changed by the options that were given."""
     given = {part: getattr(arguments, part.removesuffix("s"), None) for part in _LISTS}
     changes |= {part: tuple(names) for part, names in given.items() if names}
@@ -93,6 +97,7 @@ def _narrowed(scope: Any, arguments: argparse.Namespace, **changes: Any) -> Any:
     return replace(scope, alpha=arguments.alpha, **{name: value for name, value in changes.items() if value})
 
 
+#: The options that may be repeated, by the field of a scope that they narrow.
 _LISTS = ("datasets", "models", "methods", "shares", "protocols", "presets")
 
 
@@ -113,7 +118,7 @@ def _compute(arguments: argparse.Namespace, cells: Mapping[Kind, list[Row]]) -> 
         kind.run(there, Folders(arguments.results, arguments.root), jobs=arguments.jobs, note=_note)
 
 
-def run(arguments: argparse.Namespace) -> tuple[list[str | Table], Callable[[], str], Callable[[], dict[str, Any]]]:
+def run(arguments: argparse.Namespace) -> tuple[list[str | Table], Callable[[], str], Callable[[], dict[str, Chart]]]:
     """Compute what is missing; return what to print, and functions that make the page and its figures."""
     command, quick, results = arguments.command, arguments.quick, arguments.results
     if command == "llm":
@@ -128,7 +133,7 @@ def run(arguments: argparse.Namespace) -> tuple[list[str | Table], Callable[[], 
         streams = DRIFT.rows_of(cells, results)
         return drift_study.summary(streams), lambda: drift_study.page(streams), lambda: drift_study.figures(streams)
     if command in ("leaderboard", "sets"):
-        study: Any = {"leaderboard": leaderboard, "sets": sets}[command]
+        study = leaderboard if command == "leaderboard" else sets
         scope = _narrowed(study.QUICK if quick else study.FULL, arguments, repetitions=arguments.repetitions)
         _compute(arguments, {study.KIND: scope.cells()})
         rows = scope.rows(study.KIND, results)

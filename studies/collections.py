@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from napsets.datasets import NodeDataset, random_split
 from napsets.files.paths import reading
 
 PathLike = str | os.PathLike[str]
+#: The arrays of an npz file by their names.
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 #: The npz files of the project, called like the graph with underscores.
 COLLECTION: dict[str, str] = {
@@ -128,7 +131,7 @@ def read_collected(path: PathLike, *, name: str | None = None, seed: int = 0) ->
             raise ValueError(f"features and labels must have one row for each of the {nodes} nodes")
         masks = [parts[mask] for mask in ("train_mask", "val_mask", "test_mask") if mask in parts]
     name = source.stem.replace("_", "-") if name is None else name
-    settings: dict[str, Any] = {"seed": seed}
+    settings: dict[str, object] = {"seed": seed}
     if masks:
         train, validation, test = map(np.flatnonzero, masks)
         settings = {"split": "published"}
@@ -167,7 +170,7 @@ def by_quantiles(values: FloatArray, classes: int) -> IntArray:
     return np.searchsorted(ends, values, side="right").astype(np.int64)
 
 
-def _graph(parts: Any, nodes: int) -> Graph:
+def _graph(parts: Arrays, nodes: int) -> Graph:
     indptr, indices = parts["adj_indptr"], parts["adj_indices"]
     if indptr.shape != (nodes + 1,):
         raise ValueError(f"adj_indptr must have {nodes + 1} entries; got {indptr.size}")
@@ -186,7 +189,7 @@ def _times(times: npt.NDArray[Any], nodes: int) -> IntArray:
     return np.unique(times, return_inverse=True)[1].astype(np.int64)
 
 
-def _sparse(parts: Any, prefix: str, shape: npt.NDArray[Any]) -> Any:
+def _sparse(parts: Arrays, prefix: str, shape: npt.NDArray[Any]) -> Any:
     """Return the sparse matrix whose arrays have these names in an npz file."""
     arrays = tuple(parts[f"{prefix}{name}"] for name in ("data", "indices", "indptr"))
     return scipy.sparse.csr_array(arrays, shape=(int(shape[0]), int(shape[1])))

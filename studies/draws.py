@@ -94,7 +94,7 @@ class PredictedGraph:
     """A graph induced on test nodes, which are 0..n−1 here, with a model's predictions for them."""
 
     graph: ns.Graph
-    probabilities: npt.NDArray[Any]
+    probabilities: npt.NDArray[np.floating]
     labels: Ints
     features: Any  #: as they come with the graph, for methods that compare nodes by them
 

@@ -211,7 +211,7 @@ DRIFT = Kind(
 )
 
 
-def _measure(cell: Row, arrivals: Arrivals, exchangeability: Any) -> Row:
+def _measure(cell: Row, arrivals: Arrivals, exchangeability: Floats) -> Row:
     """Measure one strategy; the alarms see the labels that come, coverage is that of all sets."""
     alpha, size = cell["alpha"], arrivals.scores.shape[1]
     stream = follow(arrivals, cell["strategy"], alpha=alpha, delay=cell["delay"], labelled=cell["labelled"])

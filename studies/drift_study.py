@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 from studies.collections import TIMED
 from studies.drift import STRATEGIES
-from studies.tables import Row, Table, altair, fill_page, panels, percent, select
+from studies.tables import Chart, Columns, Row, Table, altair, fill_page, panels, percent, select
 
 COMMAND = "python -m studies drift --page docs/drift.md"
 ORDERS = {"time": "in the order of time", "random": "in a random order"}
@@ -19,7 +18,7 @@ _PLAIN = {"delay": 0, "labelled": "all"}
 
 
 #: The columns of the tables.
-_COLUMNS: dict[str, Any] = {
+_COLUMNS: Columns = {
     "graph": "dataset",
     "strategy": "strategy",
     "delay": "delay",
@@ -89,7 +88,7 @@ def summary(rows: Sequence[Row]) -> list[str | Table]:
 
 def page(rows: Sequence[Row]) -> str:
     """Return the page in Markdown."""
-    parts: dict[str, Any] = (
+    parts: dict[str, object] = (
         {
             "graphs": len(_graphs(rows)),
             "alpha": rows[0]["alpha"],
@@ -103,7 +102,7 @@ def page(rows: Sequence[Row]) -> str:
     return fill_page("drift", COMMAND, parts)
 
 
-def figures(rows: Sequence[Row]) -> dict[str, Any]:
+def figures(rows: Sequence[Row]) -> dict[str, Chart]:
     """Return one panel per graph: coverage over time in the order of time, one line per strategy."""
     plain = select(rows, order="time", **_PLAIN)
     charts = [_panel(select(plain, dataset=graph), graph) for graph in _graphs(plain)]
@@ -134,7 +133,7 @@ def findings(rows: Sequence[Row]) -> list[str]:
     return sentences
 
 
-def _panel(rows: Sequence[Row], graph: str) -> Any:
+def _panel(rows: Sequence[Row], graph: str) -> Chart:
     alt = altair()
     points = [
         {"strategy": row["strategy"], "share": (i + 0.5) / len(row["coverage_curve"]), "coverage": value}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from napsets.methods import title
 from studies.draws import KINDS, MODELS, DrawScope, draw_kind
 from studies.standings import BASELINE, SMALL_BASELINE, front_figure, make_standings, overall
-from studies.tables import Columns, Row, Table, distinct, fill_page, fold, grouped, percent, select
+from studies.tables import Chart, Columns, Row, Table, distinct, fill_page, fold, grouped, percent, select
 
 COMMAND = "python -m studies leaderboard --jobs 2 --page docs/leaderboard.md"
 FULL = DrawScope(slow=("cf-gnn",))
@@ -37,7 +36,7 @@ def summary(rows: Sequence[Row]) -> list[str | Table]:
     return parts
 
 
-def figures(rows: Sequence[Row]) -> dict[str, Any]:
+def figures(rows: Sequence[Row]) -> dict[str, Chart]:
     """Return the pictures by name, one for each share of labels."""
     return {_picture(share): front_figure(standings) for share, standings in _by_share(rows).items()}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -21,12 +21,12 @@ import napsets as ns
 from napsets.datasets import NodeDataset
 from studies.collections import load
 from studies.rows import Folders, Kind
-from studies.tables import Floats, Ints, Row, Table, altair, fill_page, percent, select, spread
+from studies.tables import Chart, Floats, Ints, Row, Table, altair, fill_page, percent, select, spread
 
 COMMAND = "python -m studies llm --root DIR --page docs/tasks/llm.md"
 DATASET = "ogbn-arxiv"
 _RANKS = 5
-METHODS: dict[str, Any] = {
+METHODS: dict[str, Callable[[int, float], ns.Method | ns.Auto]] = {
     "split": lambda seed, alpha: ns.SplitConformal(seed=seed),
     "thr": lambda seed, alpha: ns.SplitConformal(score="thr", seed=seed),
     "naps": lambda seed, alpha: ns.NAPS(hops=2, seed=seed),
@@ -105,9 +105,9 @@ def measure(cell: Row, data: NodeDataset, probabilities: Floats, years: Ints) ->
         if nodes is not None:
             known[nodes] = data.labels[nodes]
     graph = data.graph if seen.size == data.num_nodes else data.graph.subgraph(seen)
-    more = {} if evidence is None else {"evidence": place[evidence]}
+    reference = None if evidence is None else place[evidence]
     start, method = time.process_time(), METHODS[cell["method"]](cell["seed"], cell["alpha"])
-    calibrated = method.calibrate(graph, probabilities[seen], known[seen], place[calibration], **more)
+    calibrated = method.calibrate(graph, probabilities[seen], known[seen], place[calibration], evidence=reference)
     sets = calibrated.predict(place[rest], cell["alpha"])
     return cell | {
         "calibration": int(calibration.size),
@@ -183,7 +183,7 @@ def _sizes(rows: Sequence[Row], design: str, method: str) -> dict[str, str]:
     return {name: f"{fmean(row[name] for row in chosen):.{places}f}" for name, places in digits.items()}
 
 
-def figures(rows: Sequence[Row]) -> dict[str, Any]:
+def figures(rows: Sequence[Row]) -> dict[str, Chart]:
     """Return the figure: sizes with a few hundred labels, and coverage over the years."""
     if not rows:
         return {}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from studies.block_model import BLOCKS, block_cells, block_paragraph, block_table
 from studies.coverage import COVERAGE, DATASETS
@@ -22,7 +22,7 @@ from studies.paper_tables import (
 )
 from studies.rows import Kind
 from studies.setups import METHODS, SETUPS
-from studies.tables import Row, Table, distinct, fill_page, select
+from studies.tables import Chart, Row, Table, distinct, fill_page, select
 
 COMMAND = "python -m studies all --page docs/reproduction.md"
 #: The targets: the paper's tables and figures, and all of them.
@@ -122,7 +122,7 @@ def summary(rows: PaperRows, target: str) -> list[str | Table]:
     return [part for part in parts if part and (isinstance(part, str) or part.rows)]
 
 
-def figures(rows: PaperRows) -> dict[str, Any]:
+def figures(rows: PaperRows) -> dict[str, Chart]:
     """Return all figures of the page by name."""
     return ablation_figures(rows.shown, rows.scope)
 

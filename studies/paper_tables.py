@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from studies.coverage import PROTOCOLS
 from studies.setups import BASELINE, CORRECTED, METHODS, MODELS, PRINTED, PRINTED_DATASETS, SETUPS
-from studies.tables import Entry, Row, Spread, Table, altair, colours, grouped, interval, select, spread
+from studies.tables import Chart, Entry, Row, Spread, Table, altair, colours, grouped, interval, select, spread
 
 #: The number of the table of each metric, what tables call it, and digits after the point.
 METRIC_NAMES = {
@@ -151,7 +151,7 @@ _COLOURS = dict(zip(METHODS, ("#555555", "#0072B2", "#E69F00", "#009E73"), stric
 _METRICS = {"coverage": "Coverage", "mean_size": "Set size"}
 
 
-def ablation_figures(rows: Sequence[Row], scope: Scope) -> dict[str, Any]:
+def ablation_figures(rows: Sequence[Row], scope: Scope) -> dict[str, Chart]:
     """Return coverage and size by depth of the neighbourhood (the paper's figure), one figure per protocol."""
     alt, figures = altair(), {}
     for protocol in scope.protocols:
@@ -166,7 +166,7 @@ def ablation_figures(rows: Sequence[Row], scope: Scope) -> dict[str, Any]:
     return figures
 
 
-def _ablation_panel(rows: Sequence[Row], scope: Scope, metric: str) -> Any:
+def _ablation_panel(rows: Sequence[Row], scope: Scope, metric: str) -> Chart:
     alt = altair()
     values = []
     for hops, method in product(scope.ablation_hops, METHODS):

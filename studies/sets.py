@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from napsets import InvalidInputError
 from studies.draws import FEATURED, GRAPHS, KINDS, MODELS, WITH_FEATURES, DrawScope, draw_kind
 from studies.standings import BASELINE, SMALL_BASELINE, make_standings, overall
-from studies.tables import Columns, Entry, Row, Table, distinct, fill_page, grouped, percent, select
+from studies.tables import Chart, Columns, Entry, Row, Table, distinct, fill_page, grouped, percent, select
 
 COMMAND = "python -m studies sets --page docs/sets.md"
 METHODS = (BASELINE, "thr", "naps", "naps-exact", "daps", "informed", "auto", "auto-small", *FEATURED)
@@ -68,7 +68,7 @@ def page(rows: Sequence[Row]) -> str:
     return fill_page("sets", COMMAND, parts)
 
 
-def figures(rows: Sequence[Row]) -> dict[str, Any]:
+def figures(rows: Sequence[Row]) -> dict[str, Chart]:
     """Return the figures of the page, which has none."""
     return {}
 

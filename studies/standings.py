@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -17,7 +16,7 @@ import pyarrow as pa
 from napsets.methods import title
 from studies.draws import KINDS
 from studies.peers import TITLES
-from studies.tables import MeanInterval, Row, altair, colours, grouped, interval, panels
+from studies.tables import Chart, MeanInterval, Row, altair, colours, grouped, interval, panels
 
 #: The method that all others are compared with: split conformal prediction with the paper's score. The other method
 #: without a graph is the one with small sets: split conformal prediction with THR (LAC).
@@ -172,7 +171,7 @@ def _mean(values: Iterable[float | None]) -> float:
     return sum(known) / len(known) if known else math.nan
 
 
-def front_figure(standings: Sequence[Row]) -> Any:
+def front_figure(standings: Sequence[Row]) -> Chart:
     """Return one panel per graph of one share: methods by mean size and excess gap, and the Pareto front."""
     charts = [_panel(methods, graph) for graph, methods in grouped(standings, "dataset").items()]
     return panels(charts, 3).resolve_scale(color="shared")
@@ -182,7 +181,7 @@ def _title(method: str) -> str:
     return TITLES.get(method) or title(method)
 
 
-def _panel(methods: Sequence[Row], graph: str) -> Any:
+def _panel(methods: Sequence[Row], graph: str) -> Chart:
     alt, best = altair(), sorted((row["size"], row["gap"]) for row in methods if row["on_front"])
     points = [
         {"method": _title(row["method"]), "size": row["size"], "gap": row["gap"], "place": _word(row)}

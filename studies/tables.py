@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 #: The settings and the measured columns of one row of results.
 Row = dict[str, Any]
+#: A chart of altair, which is imported only where one is drawn.
+Chart = Any
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -162,7 +164,7 @@ def fold(summary: str, *parts: str | Table) -> str:
     return "\n\n".join([f'<details markdown="1">\n<summary>{summary}</summary>', *map(str, parts), "</details>"])
 
 
-def write_page(path: Path, text: str, figures: Mapping[str, Any]) -> None:
+def write_page(path: Path, text: str, figures: Mapping[str, Chart]) -> None:
     """Write a page, and its figures as SVG into ``figures`` beside it."""
     folder = path.parent / "figures"
     folder.mkdir(parents=True, exist_ok=True)
@@ -171,7 +173,7 @@ def write_page(path: Path, text: str, figures: Mapping[str, Any]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def svg(chart: Any) -> str:
+def svg(chart: Chart) -> str:
     """Return a chart as SVG."""
     text: str = importlib.import_module("vl_convert").vegalite_to_svg(chart.to_json())
     return text
@@ -182,7 +184,7 @@ def altair() -> Any:
     return importlib.import_module("altair")
 
 
-def panels(charts: Sequence[Any], columns: int) -> Any:
+def panels(charts: Sequence[Chart], columns: int) -> Chart:
     """Put charts side by side, in rows of so many."""
     alt = altair()
     return alt.vconcat(*(alt.hconcat(*charts[i : i + columns]) for i in range(0, len(charts), columns)))
