@@ -9,6 +9,7 @@ import napsets as ns
 from live_model import present
 from napsets.live.state import in_reference
 from napsets.methods.data import CalibrationData
+from napsets.scores.evidence import walk
 from napsets.scores.informed import evidence_of
 
 NODES = 260
@@ -78,6 +79,34 @@ def test_refits_come_when_the_reference_has_grown_by_a_quarter_or_when_asked():
     assert live._fold.calibration.map.labels == last
     live.refit()
     assert live._fold.calibration.map.labels == reference[-1]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02])
+def test_walks_are_taken_again_when_the_reference_has_doubled_or_lost_a_label_or_when_asked(share, monkeypatch):
+    walked = []
+    monkeypatch.setattr("napsets.live.surroundings._FEWEST_WALKED", share)
+    monkeypatch.setattr(
+        "napsets.live.surroundings.walk", lambda *given: walked.append(given[1].nodes.size) or walk(*given)
+    )
+    live, taken = started("informed", 0), []
+    for node in range(120):
+        before = live._fold.calibration.map
+        live.add_labels([node], GROUP[node : node + 1])
+        made = live._fold.calibration.map
+        if made is not before and (not taken or made.labels >= 2 * taken[-1]):
+            taken.append(made.labels)
+    assert walked == [size for size in taken if size >= share * NODES]
+    live.refit()
+    assert walked[-1] == live.status()["reference"]
+    gone = np.flatnonzero(live._state.nodes["is_reference"])[:1]
+    live.remove_labels(gone)
+    for node in range(120, 160):
+        live.add_labels([node], GROUP[node : node + 1])
+    assert walked[-1] == live._fold.calibration.map.labels > taken[-1]
+    assert np.array_equal(
+        live.predict(np.arange(200, 220)).thresholds,
+        present(live)[1].predict(positions=np.arange(200, 220), alpha=0.2).thresholds,
+    )
 
 
 @pytest.mark.parametrize("method", ["informed", "auto"])

@@ -20,7 +20,7 @@ from napsets.levels import Level
 from napsets.live.engine import Engine, Judgement
 from napsets.live.settings import LiveSettings
 from napsets.live.state import Array, State
-from napsets.live.surroundings import Surroundings
+from napsets.live.surroundings import Surroundings, Walks
 from napsets.localisers import Reference
 from napsets.methods.auto import MOST_SIZE_NODES
 from napsets.methods.choice import Choice
@@ -35,6 +35,8 @@ from napsets.scores.informed import BoundInformed, evidence_of
 
 #: How much larger the reference must be for a refit.
 _GROWTH = 1.25
+#: Ends of edges that are sorted, at most, to list each node once.
+_MANY_ENDS = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +144,13 @@ class Calibration:
 
     def see_edges(self, *ends: IntArray) -> None:
         """Note that edges at some slots were added or removed, or are about to be removed."""
-        slots = np.unique(np.concatenate(ends))
+        slots = np.concatenate(ends)
+        if slots.size > _MANY_ENDS:  # then flags take less time than sorting
+            flags = np.zeros(self.state.nodes.size, dtype=bool)
+            flags[slots] = True
+            slots = np.flatnonzero(flags)
+        else:
+            slots = np.unique(slots)
         self._around.see_edges(slots)
         self.engine.see_edges(slots)
 
@@ -151,8 +159,10 @@ class Calibration:
         self._around.see_outputs(slots)
         self.engine.see_outputs(slots)
 
-    def refit(self) -> None:
-        """Take the present reference labels, and choose and fit on them again."""
+    def refit(self, *, asked: bool = False) -> None:
+        """Take the present reference labels, and choose and fit on them again; if it was asked for, walk again too."""
+        if asked:
+            self._around.walks = Walks()
         if self.settings.keeps_apart and self.state.sizes[0]:
             self._continue_with(self._fit())
 
@@ -202,7 +212,9 @@ class Calibration:
         if not self.settings.keeps_apart or map_ is None:
             return {}
         learned, tables = (None, {}) if map_.learned is None else map_.learned.parts()
-        text = json.dumps([map_.method.describe(), learned, map_.labels, map_.arrived])
+        walks = self._around.walks
+        tables = tables if walks.met is None else tables | {"walked": walks.met}
+        text = json.dumps([map_.method.describe(), learned, map_.labels, map_.arrived, walks.labels])
         return tables | {"map": np.frombuffer(text.encode(), dtype=np.uint8)}
 
     def restore(self, arrays: dict[str, Array]) -> None:
@@ -210,7 +222,8 @@ class Calibration:
         self.grow()
         map_, nodes = self.map, self.state.nodes
         if "map" in arrays and nodes.size:
-            described, parts, labels, arrived = json.loads(arrays["map"].tobytes())
+            described, parts, labels, arrived, walked = json.loads(arrays["map"].tobytes())
+            self._around.walks = Walks(walked, arrays.get("walked"))
             learned = None if parts is None else Learned.from_parts(parts, arrays, nodes["outputs"].shape[1])
             map_ = Map(Method.from_description(described), learned, labels, arrived)
         if map_ is not None:

@@ -129,7 +129,7 @@ class Fold:
                     state.adjacency.remove_edges(*ends)
                 calibration.see_edges(*ends)
             case "refit":
-                calibration.refit()
+                calibration.refit(asked=True)
             case "reset alarms":
                 self.record.resets.append((self.record.size, columns["names"].tolist()))
             case "steer":

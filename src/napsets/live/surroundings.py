@@ -7,6 +7,7 @@ are counted exactly, outputs are averaged in the same order, and `Evidence` does
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +21,26 @@ from napsets.scores.evidence import WALK_WORTH, Evidence, fitted_rows, kinds, la
 from napsets.scores.exponents import Exponents, Learned, alike_table
 from napsets.scores.informed import NEAREST
 
+#: A share of labelled nodes below which walks are too unlikely to meet a label to be worth their time.
+_FEWEST_WALKED = 1e-3
+
+
+class Walks(NamedTuple):
+    """The labels that walks met from every node when they were last taken."""
+
+    labels: int = 0  #: How many reference labels there were; 0 if walks must be taken again at the next refit.
+    met: FloatArray | None = None  #: Shape (slots, classes).
+
 
 class Surroundings:
-    """The surroundings of nodes, and the reference labels that are evidence there."""
+    """The surroundings of nodes, and the reference labels that are evidence there.
+
+    Attributes
+    ----------
+    walks : Walks
+        The last walks. They take most of the time of a refit in a large graph, so that a refit takes them again only
+        when the reference has doubled since, when labels of it were removed, or when the refit was asked for.
+    """
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -34,6 +52,7 @@ class Surroundings:
         #: By slot, once features are compared: the most similar reference nodes, and whether they were searched.
         self._similar: GrowingTable | None = None
         self._clock = np.zeros(1, dtype=np.int64)
+        self.walks = Walks()
         self.grow()
 
     def grow(self) -> None:
@@ -59,6 +78,7 @@ class Surroundings:
         """Exclude the label of a slot from the evidence; returns the slots that it was among the most similar of."""
         labels, similar = self._by_slot["labels"], self._similar
         labels[slot] = -1
+        self.walks = self.walks._replace(labels=0)
         if similar is None:
             return np.empty(0, dtype=np.int64)
         if np.count_nonzero(labels >= 0) < MOST_SEARCHED:
@@ -129,9 +149,9 @@ class Surroundings:
         return table["nearest"][slots]
 
     def walked(self, slots: IntArray, learned: Learned) -> FloatArray:
-        """Return the labels that walks meet: as of the last refit, or for newer nodes one step on from there.
+        """Return the labels that walks met when they were last taken, or for newer nodes one step on from there.
 
-        Slots ascend with arrival, so that those of newer nodes are beyond the rows of the last refit.
+        Slots ascend with arrival, so that those of newer nodes are beyond the rows of that time.
         """
         known = learned.walked
         assert known is not None
@@ -155,10 +175,21 @@ class Surroundings:
         there = slice(None) if self.state.present == outputs.shape[0] else nodes["labels"] > -2
         present, features = outputs[there], self.state.features
         directions = None if features is None else Directions.typical(features[there], nodes["u"][there])
-        # Slots without a node have no edges.
-        walked = walk(self.state.adjacency.graph(None), Labelled(slots, labels), classes)
+        walked = self._walk(Labelled(slots, labels), classes)
         shares, table = label_shares(present, labels), alike_table(outputs, Labelled(slots, labels))
         unfitted = Learned(kinds(True, features is not None), Exponents(), (), shares, table, None, walked, directions)
         kept = fitted_rows(slots.size, classes)
         learned = self.evidence(slots[kept], unfitted).fit(Labelled(np.arange(kept.size), labels[kept]))
         return replace(learned, walked=walked, directions=directions)
+
+    def _walk(self, reference: Labelled, classes: int) -> FloatArray:
+        """Return the labels that walks meet, from the last walks if these are recent enough."""
+        size = reference.nodes.size
+        if self.walks.met is None or size >= 2 * self.walks.labels:
+            if size < _FEWEST_WALKED * self.state.present:
+                met = np.zeros((self.state.nodes.size, classes))
+            else:
+                met = walk(self.state.adjacency.graph(None), reference, classes)  # slots without a node have no edges
+            self.walks = Walks(size, met)
+        assert self.walks.met is not None
+        return self.walks.met
