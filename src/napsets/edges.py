@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, as_column, check_integers
+from napsets.checks.arguments import AnyArray, ArrayLike, FloatArray, IntArray, as_array, as_column, check_integers
 from napsets.checks.compressed import (
     WeightsAre,
     WeightsMean,
@@ -27,6 +26,7 @@ from napsets.checks.frames import find_rows
 from napsets.checks.values import check_count, check_list, check_progress, check_threads, plain, shown
 from napsets.errors import InvalidInputError, imported, warn
 from napsets.features import check_features, nearest_nodes
+from napsets.kernels.threads import Progress
 from napsets.other_graphs import PATHS, Metapaths, TypedGraph, check_whole, is_dgl, is_hetero, is_igraph
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ class EdgeList:
 
     name: str  #: the argument that they came in, for messages
     #: Integers of any width, not yet checked.
-    source: npt.NDArray[Any]
-    target: npt.NDArray[Any]
+    source: AnyArray
+    target: AnyArray
     num_nodes: int | None = None  #: number of nodes; None for the largest id plus one
     lengths: FloatArray | None = None  #: the length of each edge, float64
-    directed: bool = False  #: whether the graph that they came from says that they go one way
+    directed: bool = False  #: whether they come from a directed graph
     #: Whether such a holder of graphs has an undirected edge in both directions, so that a single one has a
     #: direction.
     both_ways: bool = False
@@ -60,7 +60,7 @@ class EdgeList:
                 f"Make the graph with directed=True to follow them one way, or with directed=False if it is undirected"
             )
 
-    def rows(self, directed: bool) -> tuple[IntArray, npt.NDArray[Any], FloatArray | None]:
+    def rows(self, directed: bool) -> tuple[IntArray, AnyArray, FloatArray | None]:
         """Return the edges as compressed sparse rows (see `compress`), or an error that names a bad id."""
         name, source, target = self.name, self.source, self.target
         if source.shape != target.shape:
@@ -94,7 +94,7 @@ class EdgeList:
         return cls("edge_index", array[0], array[1], num_nodes, lengths_from(lengths, strengths, array.shape[1]))
 
     @classmethod
-    def from_features(cls, features: object, k: int, threads: int | None, progress: Any) -> EdgeList:
+    def from_features(cls, features: object, k: int, threads: int | None, progress: bool | Progress | None) -> EdgeList:
         """Return the edges from each node to those with the most similar features; see `Graph.from_features`."""
         table, neighbours = check_features("features", features), check_count("k", k, minimum=1)
         nearest = nearest_nodes(table, neighbours, threads=check_threads(threads), progress=check_progress(progress))
@@ -123,7 +123,11 @@ class EdgeList:
 
     @classmethod
     def from_networkx(
-        cls, graph: networkx.Graph, weight: str | None = None, weights_are: WeightsAre = "lengths", ids: Any = None
+        cls,
+        graph: networkx.Graph,
+        weight: str | None = None,
+        weights_are: WeightsAre = "lengths",
+        ids: AnyArray | None = None,
     ) -> EdgeList:
         """Return the edges of a NetworkX graph, numbered as `ids` or else as its nodes; see `Graph.from_networkx`."""
         if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
@@ -225,7 +229,11 @@ class EdgeList:
 
     @classmethod
     def from_table(
-        cls, table: Any, num_nodes: int | None = None, weights_are: WeightsAre | None = None, ids: Any = None
+        cls,
+        table: Any,
+        num_nodes: int | None = None,
+        weights_are: WeightsAre | None = None,
+        ids: AnyArray | None = None,
     ) -> EdgeList:
         """Return the edges of a table, whose ends are among `ids` if there are some; see `Graph.from_table`."""
         meaning = check_weights_are(weights_are)
@@ -246,7 +254,7 @@ class EdgeList:
         return cls("table", source, target, num_nodes, lengths)
 
     @classmethod
-    def from_any(cls, graph: Any, num_nodes: int | None = None, ids: Any = None) -> EdgeList | None:
+    def from_any(cls, graph: Any, num_nodes: int | None = None, ids: AnyArray | None = None) -> EdgeList | None:
         """Return the edges of any supported graph object, None if it is not supported; see `as_graph`."""
         check_whole("graph", graph)
         if str(getattr(graph, "layout", "")).startswith("torch.sparse"):
@@ -270,7 +278,7 @@ class EdgeList:
         return None
 
 
-def _ends(name: str, column: npt.NDArray[Any], ids: Any) -> npt.NDArray[Any]:
+def _ends(name: str, column: AnyArray, ids: AnyArray | None) -> AnyArray:
     """Return the positions of nodes that a column of a table names; without ids of its type, numbers are positions."""
     text = (
         column.dtype.kind in "UO"
@@ -293,7 +301,7 @@ def _ends(name: str, column: npt.NDArray[Any], ids: Any) -> npt.NDArray[Any]:
     return rows
 
 
-def _known_to(graph: Any, ids: Any) -> Any:
+def _known_to(graph: networkx.Graph, ids: AnyArray | None) -> AnyArray | None:
     """Return the names of all nodes by position, for a NetworkX graph whose nodes are among `ids`, or count them."""
     if ids is None:
         return None
@@ -308,7 +316,7 @@ def _known_to(graph: Any, ids: Any) -> Any:
     )
 
 
-def node_names(graph: Any) -> npt.NDArray[Any] | None:
+def node_names(graph: Any) -> AnyArray | None:
     """Return the node names of a NetworkX graph, in the order of the nodes 0..n−1; None for other graphs."""
     if not (hasattr(graph, "is_directed") and hasattr(graph, "nodes") and hasattr(graph, "edges")):
         return None
@@ -325,7 +333,7 @@ def _too_many(name: str, nodes: int) -> str:
     )
 
 
-def _columns(table: Any) -> Mapping[str, npt.NDArray[Any]]:
+def _columns(table: Any) -> Mapping[str, AnyArray]:
     if isinstance(table, Mapping):
         return {name: as_column(f"table[{name!r}]", column) for name, column in table.items()}
     pa = imported("pyarrow", "cli")
@@ -340,12 +348,12 @@ def _columns(table: Any) -> Mapping[str, npt.NDArray[Any]]:
 
 
 def compress(
-    source: npt.NDArray[Any],
-    target: npt.NDArray[Any],
+    source: AnyArray,
+    target: AnyArray,
     num_nodes: int,
     directed: bool,
     lengths: FloatArray | None = None,
-) -> tuple[IntArray, npt.NDArray[Any], FloatArray | None]:
+) -> tuple[IntArray, AnyArray, FloatArray | None]:
     """Return offsets, columns and lengths of rows that ascend, without repeats and self-loops; the shortest is kept."""
     from napsets.kernels import csr
 

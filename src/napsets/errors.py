@@ -36,7 +36,7 @@ class NotCalibratedError(NapsetsError, RuntimeError):
 
 
 class MissingDependencyError(NapsetsError, ImportError):
-    """An optional dependency is not installed; the message says which extra brings it."""
+    """An optional dependency is not installed; the message names the extra that installs it."""
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"this needs the package {package!r}; install it with: pip install 'napsets[{extra}]'")
@@ -60,7 +60,7 @@ def warn(message: str) -> None:
 
 
 def imported(module: str, extra: str, package: str | None = None) -> Any:
-    """Return an optional module, or say which extra installs it, and the package if its name differs."""
+    """Import an optional module, or raise an error that names the extra (and the package, if its name differs)."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -68,7 +68,7 @@ def imported(module: str, extra: str, package: str | None = None) -> Any:
 
 
 def arrow() -> Any:
-    """Return PyArrow with the parts that files need, or say which extra installs it."""
+    """Import PyArrow with the modules that files need, or raise an error that names the extra."""
     for part in ("compute", "csv", "dataset", "parquet"):
         imported(f"pyarrow.{part}", "cli", "pyarrow")
     return imported("pyarrow", "cli")

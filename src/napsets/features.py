@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, Sealed, as_array
+from napsets.checks.arguments import AnyArray, FloatArray, IntArray, Sealed, as_array
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError
 from napsets.kernels.threads import Progress
@@ -42,7 +42,7 @@ _SPARE, _ROUNDS = 16, 4
 Features = Any
 
 
-def check_features(name: str, value: object, rows: int | None = None, ids: Any = None) -> Features:
+def check_features(name: str, value: object, rows: int | None = None, ids: AnyArray | None = None) -> Features:
     """Return features as a read-only table in single precision, dense or in compressed sparse rows.
 
     Parameters
@@ -138,7 +138,7 @@ class Directions(Sealed):
         return along(features, self.vectors)
 
 
-def _unit_rows(features: Features, weights: FloatArray) -> Any:
+def _unit_rows(features: Features, weights: FloatArray) -> Features:
     """Return weighted rows in double precision, each divided by its length."""
     if isinstance(features, np.ndarray):
         table = features * weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import (
+    AnyArray,
     ArrayLike,
     FloatArray,
     IntArray,
@@ -25,13 +27,14 @@ from napsets.checks.compressed import WeightsAre, WeightsMean, check_compressed,
 from napsets.checks.values import check_count, check_flag, choose
 from napsets.edges import EdgeList, compress
 from napsets.errors import InvalidInputError
+from napsets.kernels.threads import Progress
 from napsets.other_graphs import Metapaths, constructor_hint
 
 if TYPE_CHECKING:
     import networkx
     import scipy.sparse
 
-#: Which way edges are followed: as they are, the other way, or both.
+#: The direction in which edges are followed: forwards, backwards, or both.
 Direction = Literal["out", "in", "both"]
 
 _MOST_CLASSES = 2**31 - 1
@@ -64,7 +67,7 @@ class Graph:
     """
 
     indptr: IntArray
-    indices: npt.NDArray[Any]
+    indices: AnyArray
     _: KW_ONLY
     directed: bool = False
     original_ids: IntArray | None = None
@@ -81,7 +84,7 @@ class Graph:
             ids = frozen(ids)
         self._keep(indptr=frozen(indptr), indices=frozen(indices), original_ids=ids, lengths=lengths)
 
-    def _keep(self, **arrays: npt.NDArray[Any] | None) -> None:
+    def _keep(self, **arrays: AnyArray | None) -> None:
         for name, array in arrays.items():
             object.__setattr__(self, name, array)
 
@@ -89,7 +92,7 @@ class Graph:
     def _from_rows(
         cls,
         indptr: IntArray,
-        indices: npt.NDArray[Any],
+        indices: AnyArray,
         directed: bool,
         original_ids: IntArray | None = None,
         lengths: FloatArray | None = None,
@@ -124,7 +127,7 @@ class Graph:
         own = sum(int(array.nbytes) for array in arrays if array is not None)
         return own + sum(other.nbytes for other in others if other is not self)
 
-    def neighbours(self, node: int) -> npt.NDArray[Any]:
+    def neighbours(self, node: int) -> AnyArray:
         """Neighbours of one node, ascending."""
         node = check_node("node", node, self.num_nodes)
         return self.indices[self.indptr[node] : self.indptr[node + 1]]
@@ -141,7 +144,7 @@ class Graph:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Graph], tuple[object, ...]]:
         """Seal the arrays in another process too: unpickled ones would be writeable."""
         return type(self)._from_rows, (self.indptr, self.indices, self.directed, self.original_ids, self.lengths)
 
@@ -314,7 +317,7 @@ class Graph:
         k: int = 10,
         *,
         threads: int | None = None,
-        progress: Any = None,
+        progress: bool | Progress | None = None,
     ) -> Graph:
         """Make an undirected graph that joins every node to the k nodes with the most similar features.
 
@@ -363,7 +366,7 @@ class Graph:
         check_direction(direction)
         return self if direction == "out" else self.reverse if direction == "in" else self.both_ways
 
-    def neighbour_sums(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def neighbour_sums(self, values: AnyArray) -> npt.NDArray[np.float64]:
         """Return the sum of the neighbours' rows of `values`, shape (nodes, width)."""
         return self._neighbour_sums(check_table("values", values, self.num_nodes))
 
@@ -374,7 +377,7 @@ class Graph:
         return neighbour_sums(self.indptr, self.indices, values)
 
     def neighbour_labels(self, labels: IntArray, num_classes: int) -> npt.NDArray[np.float64]:
-        """Return how many neighbours of each node have each label, shape (nodes, classes); −1 counts for none."""
+        """Count the labels of each node's neighbours, shape (nodes, classes); −1 does not count."""
         from napsets.kernels.csr import neighbour_labels
 
         classes = check_count("num_classes", num_classes, maximum=_MOST_CLASSES)
@@ -387,7 +390,7 @@ class Graph:
                 f"for {self.num_nodes:,} nodes"
             ) from error
 
-    def neighbour_means(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def neighbour_means(self, values: AnyArray) -> npt.NDArray[np.float64]:
         """Return the mean of the neighbours' rows of `values`; 0 where there are no neighbours."""
         return self.neighbour_sums(values) / np.maximum(self.degrees, 1)[:, None]
 
@@ -408,7 +411,7 @@ class Graph:
         """Return the adjacency as a SciPy CSR array of ones, or of the edges' lengths."""
         import scipy.sparse
 
-        values: npt.NDArray[Any] = np.ones(self.num_edges, dtype=np.int8)
+        values: AnyArray = np.ones(self.num_edges, dtype=np.int8)
         if check_flag("lengths", lengths):
             if self.lengths is None:
                 raise InvalidInputError("`lengths` must be False for a graph whose edges have none")
@@ -423,8 +426,8 @@ def check_direction(direction: object) -> Direction:
     return chosen
 
 
-def as_graph(graph: Any, num_nodes: int | None = None, ids: Any = None) -> Graph:
-    """Return a graph from whatever holds one, undirected unless it is a `Graph` or a NetworkX graph that is not.
+def as_graph(graph: object, num_nodes: int | None = None, ids: AnyArray | None = None) -> Graph:
+    """Convert any supported object to a graph, undirected unless it is a directed `Graph` or NetworkX graph.
 
     Parameters
     ----------

@@ -15,20 +15,30 @@ predictors warn. To add a grouping, write a class with `fit` and enter it in `GR
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, Sealed, as_column, check_integers, frozen
+from napsets.checks.arguments import (
+    AnyArray,
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    Sealed,
+    as_column,
+    check_integers,
+    frozen,
+)
 from napsets.checks.values import Registry, check_count, check_number, check_seed, choose, shown
 from napsets.errors import InvalidInputError, imported
 from napsets.graph import Graph
 from napsets.localisers.base import Reference
 
 #: Groupings by the name that settings, files and the command line call them by.
-GROUPS: Registry[Any] = Registry("GROUPS")
+GROUPS: Registry[Callable[..., Groups]] = Registry("GROUPS")
 
 _MOST_GROUPS = 10**6
 
@@ -144,7 +154,7 @@ class ByGroup:
         The group of each node; nodes of group −1, or without a name, are in no group.
     """
 
-    groups: npt.NDArray[Any] = field(metadata={"array": True})
+    groups: AnyArray = field(metadata={"array": True})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", frozen(group_names("groups", self.groups)))
@@ -224,17 +234,17 @@ class ByCommunity:
         return Grouping("node", np.asarray(louvain.fit_predict(adjacency), dtype=np.int64))
 
 
-def describe_groups(groups: Any) -> dict[str, Any] | None:
+def describe_groups(groups: Groups | None) -> dict[str, Any] | None:
     """Describe a grouping as plain JSON; of a grouping by an array, only the kind."""
     return None if groups is None else GROUPS.describe("by", groups)
 
 
-def rebuild_groups(description: Any, groups: Any = None) -> Any:
+def rebuild_groups(description: Mapping[str, Any] | None, groups: AnyArray | None = None) -> Groups | None:
     """Rebuild a grouping from `describe_groups`; a grouping by an array needs that array again."""
     return None if description is None else GROUPS.rebuild("by", description, {"groups": groups})
 
 
-def make_groups(by: object) -> Any:
+def make_groups(by: object) -> Groups | None:
     """Make a grouping from a grouping, a name, or an array with the group of each node; None stays None.
 
     Examples
@@ -255,7 +265,7 @@ def make_groups(by: object) -> Any:
     return ByGroup(by)  # type: ignore[arg-type]
 
 
-def group_names(argument: str, values: ArrayLike) -> npt.NDArray[Any]:
+def group_names(argument: str, values: ArrayLike) -> AnyArray:
     """Return the group of each node as integers or strings; raise for other types."""
     column = as_column(argument, values)
     if column.dtype.kind == "b":

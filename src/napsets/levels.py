@@ -17,9 +17,9 @@ beyond τ₂ a larger one, and those between have t̂ itself and are in where th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from napsets.localisers.base import Cut, Everyone, LocalThresholds, Reference
 from napsets.quantile import ROUNDING
 
 #: Levels by the name that files call them by.
-LEVELS: Registry[Any] = Registry("LEVELS")
+LEVELS: Registry[Callable[..., Level]] = Registry("LEVELS")
 
 
 @dataclass(frozen=True, order=True)
@@ -55,7 +55,7 @@ def fewest_ranks(alpha: float) -> int:
     return math.ceil(share / (1.0 - share))
 
 
-#: What is below the band of coverage that is shown, and what is below its upper end.
+#: The probabilities below the lower and below the upper end of the band of coverage.
 TAILS = 0.5 - 0.5 * 0.95, 0.5 + 0.5 * 0.95
 
 

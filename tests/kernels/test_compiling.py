@@ -13,7 +13,7 @@ import pytest
 
 import napsets as ns
 from napsets.kernels import threads
-from napsets.kernels.layout import lined_zeros, read_only
+from napsets.kernels.layout import cache_aligned_zeros, read_only
 from napsets.kernels.search import _fastest
 from napsets.kernels.threads import worth_compiling
 from oracles import same_bits
@@ -182,7 +182,7 @@ def test_few_nodes_are_reported_as_done():
 
 @pytest.mark.parametrize("shape", [(1,), (3, 7), (2, 872)])
 def test_room_for_kernels_is_zero_and_begins_at_a_line_of_the_cache(shape):
-    for room in (lined_zeros(shape, np.uint64) for _ in range(5)):
+    for room in (cache_aligned_zeros(shape, np.uint64) for _ in range(5)):
         assert room.shape == shape
         assert room.dtype == np.uint64
         assert not room.any()

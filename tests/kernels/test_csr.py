@@ -57,7 +57,7 @@ def test_offsets_beyond_2_to_the_31_are_followed_when_a_graph_is_cut_and_mirrore
 
 def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns):
     from napsets.kernels import shallow
-    from napsets.kernels.layout import NO_VECTORS, HubRows, Pairs, Selection, seen_by_kernels
+    from napsets.kernels.layout import NO_VECTORS, HubRows, Pairs, Selection, read_only_record
 
     start = 2**31 + 1
     far_columns[start : start + 4] = [1, 0, 2, 1]  # the path 0-1-2
@@ -66,12 +66,12 @@ def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns):
     masks = np.zeros((1, 8), np.uint64)
     masks[0, 0] = 0b111
     thresholds, counts = np.empty((3, 1, 1)), np.empty((3, 2), np.int64)
-    rows = seen_by_kernels(shallow.NumberedRows(starts, stops, far_columns, None))
-    hubs = seen_by_kernels(HubRows(stops, stops, NO_VECTORS))
-    pairs = seen_by_kernels(Pairs(np.arange(4), np.zeros(3, np.int64), masks))
+    rows = read_only_record(shallow.NumberedRows(starts, stops, far_columns, None))
+    hubs = read_only_record(HubRows(stops, stops, NO_VECTORS))
+    pairs = read_only_record(Pairs(np.arange(4), np.zeros(3, np.int64), masks))
     scores, rules = np.array([0.1, 0.2, 0.3]), np.zeros(1, np.int8)
     selection = Selection(np.ones((1, 2)), np.array([0.5]), rules, 1e-9, scores, thresholds, counts)
-    ending = (pairs, seen_by_kernels(selection), None, None)
+    ending = (pairs, read_only_record(selection), None, None)
     shallow.dense_search(read_only(np.arange(3, dtype=np.int32)), rows, hubs, 2, ending, 0, 3)
     assert thresholds.ravel().tolist() == [0.3, 0.3, 0.2]
     assert counts.tolist() == [[1, 1], [2, 0], [1, 1]]

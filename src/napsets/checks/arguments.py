@@ -16,7 +16,9 @@ import numpy.typing as npt
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError, NapsetsWarning, warn
 
-Array = TypeVar("Array", bound=npt.NDArray[Any])
+#: An array of any type.
+AnyArray = npt.NDArray[Any]
+Array = TypeVar("Array", bound=AnyArray)
 
 
 def frozen(array: Array) -> Array:
@@ -25,7 +27,7 @@ def frozen(array: Array) -> Array:
     That memory may be an array's own, bytes, or a memoryview that is read-only. All other memory is copied, including
     memory maps, whose file may be written to.
     """
-    memory: Any = array
+    memory: object = array
     while isinstance(memory, np.ndarray) and not memory.flags.writeable:
         memory = memory.base
     closed = memory is None or isinstance(memory, bytes) or (isinstance(memory, memoryview) and memory.readonly)
@@ -37,11 +39,8 @@ def frozen(array: Array) -> Array:
 
 
 def sealed(array: Array) -> Array:
-    """Make an array of our own that is not shared read-only in place, so that it is never copied.
-
-    Arrays that it is a view of become read-only with it: they are ours too.
-    """
-    view: Any = array
+    """Mark an array that only napsets holds as read-only, in place, with the arrays that it is a view of."""
+    view: object = array
     while isinstance(view, np.ndarray):
         view.flags.writeable = False
         view = view.base
@@ -51,7 +50,7 @@ def sealed(array: Array) -> Array:
 class Sealed:
     """A frozen dataclass whose arrays are read-only, in other processes too: there it goes through its constructor.
 
-    They are arrays of our own. A class whose arrays come from users brings in copies of them (see `frozen`).
+    Only napsets holds these arrays. A class whose arrays come from users takes copies of them (see `frozen`).
     """
 
     def __post_init__(self) -> None:
@@ -59,7 +58,7 @@ class Sealed:
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
 
-    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[Sealed], tuple[object, ...]]:
         return type(self), tuple(getattr(self, field.name) for field in fields(self) if field.init)  # type: ignore[arg-type]
 
 
@@ -81,7 +80,7 @@ _SOFTMAX = (
 ArrayLike = npt.ArrayLike
 
 
-def as_array(name: str, value: object) -> npt.NDArray[Any]:
+def as_array(name: str, value: object) -> AnyArray:
     """Convert lists, NumPy arrays, torch tensors (of any device, with or without gradient) and similar objects."""
     if hasattr(value, "toarray"):
         raise InvalidInputError(f"`{name}` must be a dense array; got {type(value).__name__}: pass its .toarray()")
@@ -99,7 +98,7 @@ def as_array(name: str, value: object) -> npt.NDArray[Any]:
     return array
 
 
-def as_column(name: str, value: object) -> npt.NDArray[Any]:
+def as_column(name: str, value: object) -> AnyArray:
     """Convert values of any type, names among them."""
     if type(value) is np.ndarray:
         return value
@@ -116,7 +115,7 @@ def as_column(name: str, value: object) -> npt.NDArray[Any]:
 
 
 def refuse_masked(name: str, value: object) -> None:
-    """Refuse masked arrays, alone or in a list, that mask anything: NumPy would show what the mask hides."""
+    """Reject masked arrays with masked entries, alone or in a list: NumPy would use the hidden values."""
     for part in value if isinstance(value, list | tuple) else (value,):
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
             raise InvalidInputError(
@@ -125,12 +124,12 @@ def refuse_masked(name: str, value: object) -> None:
             )
 
 
-def check_integers(name: str, value: object, *, ndim: int = 1) -> npt.NDArray[Any]:
-    """Integers of any width, kept at that width; whole floats are refused, an empty list is not."""
+def check_integers(name: str, value: object, *, ndim: int = 1) -> AnyArray:
+    """Return integers at their own width; floats are rejected, except for an empty list."""
     return _integers(name, as_array(name, value), ndim)
 
 
-def _integers(name: str, array: npt.NDArray[Any], ndim: int = 1) -> npt.NDArray[Any]:
+def _integers(name: str, array: AnyArray, ndim: int = 1) -> AnyArray:
     if array.ndim != ndim:
         raise InvalidInputError(f"`{name}` must have {ndim} dimension{'s' * (ndim > 1)}; got shape {array.shape}")
     if array.size == 0 and array.dtype.kind == "f":
@@ -143,7 +142,7 @@ def _integers(name: str, array: npt.NDArray[Any], ndim: int = 1) -> npt.NDArray[
 
 
 def check_index(name: str, value: object, size: int, *, unique: bool = False, quiet: bool = False) -> IntArray:
-    """Node indices in 0..size−1, from an index array or a boolean mask of length `size`; `quiet` without warnings."""
+    """Return node indices in 0..size−1, from indices or a boolean mask of length `size`; `quiet` omits warnings."""
     array = as_array(name, value)
     if array.dtype == np.bool_:
         if array.shape != (size,):
@@ -172,7 +171,7 @@ def check_index(name: str, value: object, size: int, *, unique: bool = False, qu
 
 
 def _suspect_mask(name: str, *, refuse: bool) -> None:
-    """Refuse integers that look like a mask where no node may repeat; elsewhere they could be meant, so warn."""
+    """Reject integers that look like a mask where no node may repeat; elsewhere they may be meant, so warn."""
     what = "integers 0 and 1, one per node. If they are a mask, pass it with .astype(bool)"
     if refuse:
         raise InvalidInputError(f"`{name}` must hold node ids or be a boolean mask; got {what}.")
@@ -188,8 +187,8 @@ def check_node(name: str, value: object, size: int) -> int:
     return int(check_index(name, array.reshape(1), size)[0])
 
 
-def check_probabilities(value: object, *, num_nodes: int | None = None) -> npt.NDArray[Any]:
-    """Rows on the simplex, float32 or float64, kept at that width."""
+def check_probabilities(value: object, *, num_nodes: int | None = None) -> AnyArray:
+    """Return probabilities, rows that sum to 1, as float32 or float64."""
     array = as_array("probabilities", value)
     if array.ndim != 2 or array.shape[1] == 0:
         raise InvalidInputError(
@@ -223,14 +222,14 @@ def check_probabilities(value: object, *, num_nodes: int | None = None) -> npt.N
     return array
 
 
-def check_row_count(name: str, array: npt.NDArray[Any], num_nodes: int) -> None:
-    """Refuse a number of rows that differs from the number of nodes."""
+def check_row_count(name: str, array: AnyArray, num_nodes: int) -> None:
+    """Reject a number of rows that differs from the number of nodes."""
     if array.shape[0] != num_nodes:
         raise InvalidInputError(f"`{name}` must have one row per node of the graph, {num_nodes}; got {array.shape[0]}")
 
 
 def check_labels(value: object, *, size: int, num_classes: int) -> IntArray:
-    """One label per node: 0..num_classes−1, or −1 for unknown."""
+    """Return one label per node: 0..num_classes−1, or −1 for unknown."""
     array = check_integers("labels", value)
     if array.shape[0] != size:
         raise InvalidInputError(
@@ -246,7 +245,7 @@ def check_labels(value: object, *, size: int, num_classes: int) -> IntArray:
 
 
 def check_known(value: object, *, size: int, num_classes: int) -> IntArray:
-    """Labels as in `check_labels`, none of them unknown."""
+    """Return labels as in `check_labels`, none of them unknown."""
     labels = check_labels(value, size=size, num_classes=num_classes)
     if (labels < 0).any():
         raise InvalidInputError(f"`labels` must be known to be scored; entry {int((labels < 0).argmax())} is −1")
@@ -292,7 +291,7 @@ def check_numbers(name: str, value: object, *, largest: float) -> FloatArray:
     return numbers
 
 
-def count_trained(mask: Any, calibration: IntArray, size: int) -> int:
+def count_trained(mask: object, calibration: IntArray, size: int) -> int:
     """Return how many calibration nodes a mask of training nodes holds, with a warning where there are any.
 
     The mask has one boolean per node, or one per node and split, in which every split must contain a node; anything

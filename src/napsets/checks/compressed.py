@@ -5,12 +5,11 @@ With them come edge weights: lengths, or strengths, which are 1 / length.
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast, get_args
+from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_integers, sealed
+from napsets.checks.arguments import AnyArray, ArrayLike, FloatArray, IntArray, as_array, check_integers, sealed
 from napsets.checks.values import choose, shown
 from napsets.errors import InvalidInputError, warn
 
@@ -36,11 +35,11 @@ def check_weights_are(value: object) -> WeightsAre | None:
     return meaning
 
 
-def weights_mean(name: str, value: object, weights: npt.NDArray[Any]) -> WeightsAre | None:
+def weights_mean(name: str, value: object, weights: AnyArray) -> WeightsAre | None:
     """Return the stated meaning of a graph's weights; warn if none is stated and the weights differ."""
     if value is not None:
-        meaning: Any = choose("weights_are", value, {name: name for name in get_args(WeightsMean)})
-        return None if meaning == "ignored" else cast(WeightsAre, meaning)
+        meanings: dict[str, WeightsAre | None] = {name: name for name in get_args(WeightsAre)}
+        return choose("weights_are", value, {**meanings, "ignored": None})
     if weights.size and (weights != weights.flat[0]).any():
         warn(
             f"`{name}` has entries that differ between edges, and they are not used. Make the graph with weights_are="
@@ -87,8 +86,8 @@ def id_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:
 
 def check_compressed(
     indptr: ArrayLike, indices: ArrayLike, directed: bool, lengths: ArrayLike | None
-) -> tuple[IntArray, npt.NDArray[Any], FloatArray | None]:
-    """Return compressed sparse rows that came from elsewhere, in the types that searches use, or refuse them.
+) -> tuple[IntArray, AnyArray, FloatArray | None]:
+    """Return compressed sparse rows from outside in the types that searches use, or raise an error.
 
     Lengths are a copy, sealed; the rows are copied where their type or layout is another.
     """
@@ -113,8 +112,8 @@ def check_compressed(
     return np.ascontiguousarray(offsets), columns, lengths
 
 
-def _check_order(indptr: IntArray, indices: npt.NDArray[Any]) -> None:
-    """Refuse rows that are out of order, repeat a neighbour or name their own node: searches rely on it."""
+def _check_order(indptr: IntArray, indices: AnyArray) -> None:
+    """Reject rows that do not ascend, repeat a neighbour or hold their own node: searches rely on it."""
     for start in range(0, indices.size, _CHECKED_AT_ONCE):
         stop = min(start + _CHECKED_AT_ONCE, indices.size)
         rows = np.searchsorted(indptr, [start, stop - 1], side="right") - 1
@@ -132,7 +131,7 @@ def _check_order(indptr: IntArray, indices: npt.NDArray[Any]) -> None:
             )
 
 
-def _check_both_ways(indptr: IntArray, indices: npt.NDArray[Any], lengths: FloatArray | None) -> None:
+def _check_both_ways(indptr: IntArray, indices: AnyArray, lengths: FloatArray | None) -> None:
     """Reject rows of an undirected graph with an edge that has no reverse edge, or whose reverse has another length."""
     from napsets.kernels.csr import reversed_rows
 

@@ -1,6 +1,6 @@
 """Arguments with names of rows and columns: node ids, the index of pandas frames, names of classes.
 
-Rows with an index are brought into one order, and indexes that differ are refused. Columns with names name the
+Rows with an index are brought into one order, and indexes that differ are rejected. Columns with names name the
 classes, and labels may be such names. Nothing here imports pandas.
 """
 
@@ -11,13 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray, as_column, check_integers
+from napsets.checks.arguments import AnyArray, IntArray, as_column, check_integers
 from napsets.checks.values import check_names, plain, shown
 from napsets.errors import InvalidInputError
 
-Names = npt.NDArray[Any]
+Names = AnyArray
 
 
 def align(rows: Mapping[str, Any], ids: Any = None, names: Names | None = None) -> tuple[dict[str, Any], Any]:
@@ -45,19 +44,19 @@ def align(rows: Mapping[str, Any], ids: Any = None, names: Names | None = None) 
     return aligned, None if order.dtype.kind in "iu" and counts_from_0(order) else order
 
 
-def index_of(value: Any) -> Names | None:
+def index_of(value: object) -> Names | None:
     """Return the index of a pandas object; None for anything else."""
     return np.asarray(value.index) if hasattr(value, "iloc") and hasattr(value, "index") else None
 
 
-def has_own_index(value: Any) -> bool:
-    """Return whether a pandas object has an index other than the default, which counts from 0."""
+def has_own_index(value: object) -> bool:
+    """Whether a pandas object has an index other than the default, which counts from 0."""
     index = index_of(value)
     return index is not None and not counts_from_0(index)
 
 
 def counts_from_0(index: Names) -> bool:
-    """Return whether an index counts from 0, as the default index does."""
+    """Whether an index counts from 0, as the default index does."""
     return index.dtype.kind in "iu" and bool((index == np.arange(index.size)).all())
 
 
@@ -66,7 +65,7 @@ def _same(first: Names, second: Names) -> bool:
 
 
 def _places(name: str, index: Names, order: Names, of: str) -> IntArray:
-    """Return where the rows of an index must come from to be in another order; refuse one that has other entries."""
+    """Return the rows of an index in another order; an index with other entries is rejected."""
     places = find_rows(index, order)
     if index.shape == order.shape and places.min(initial=0) >= 0:
         return places
@@ -93,10 +92,10 @@ def find_rows(known: Names, wanted: Names) -> IntArray:
 
 
 def find_nodes(name: str, value: Any, ids: Names | None, *, way: str) -> Any:
-    """Return the positions of nodes that are named by their ids; masks, and positions, as they are.
+    """Convert ids of nodes to their positions; masks and positions are returned unchanged.
 
-    Values are taken for ids where `ids` are of the same type, integers or text. A message says with `way` how positions
-    are passed instead.
+    Values are taken for ids where `ids` are of the same type, integers or text. Messages name the `way` to pass
+    positions instead.
     """
     column = as_column(name, value)
     if column.dtype == np.bool_:
@@ -126,13 +125,13 @@ def find_nodes(name: str, value: Any, ids: Names | None, *, way: str) -> Any:
     return rows
 
 
-#: What Polars calls columns without a name.
+#: The names that Polars gives to unnamed columns.
 _UNNAMED = re.compile(r"column_\d+")
 _NUMBER = re.compile(r"-?\d+")
 
 
 def named_columns(table: Any, class_names: Sequence[str] | None) -> tuple[Any, Sequence[str] | None]:
-    """Return probabilities with their columns in the order of the classes, and what the classes are called.
+    """Return probabilities with their columns in the order of the classes, and the names of the classes.
 
     Columns that are numbered 0..C−1 in any order go back into this order, as rows do by their index. Without
     `class_names`, the columns of a frame name the classes.
@@ -164,7 +163,7 @@ def named_columns(table: Any, class_names: Sequence[str] | None) -> tuple[Any, S
     return table, names
 
 
-def check_class_names(names: Sequence[str] | None, classes: int, score: Any = None) -> tuple[str, ...] | None:
+def check_class_names(names: Sequence[str] | None, classes: int, score: object = None) -> tuple[str, ...] | None:
     """Return the names of the classes, or None."""
     if names is None:
         return None
@@ -180,8 +179,8 @@ def label_numbers(labels: Any, class_names: Sequence[str] | None) -> Any:
     """Return labels as numbers of classes, −1 where one is missing: None, NaN or a null of another library.
 
     Integers are such numbers already, names are looked up among those of the classes, and whole numbers that missing
-    entries made floats become integers again. A single column is one label per row. Anything else is returned as it
-    is, for other checks to refuse.
+    entries made floats become integers again. A single column is one label per row. Anything else is returned
+    unchanged, for other checks to reject.
 
     Examples
     --------
@@ -199,13 +198,13 @@ def label_numbers(labels: Any, class_names: Sequence[str] | None) -> Any:
         whole = np.where(np.isnan(column), -1.0, column)
         return whole.astype(np.int64) if (whole == np.round(whole)).all() and (np.abs(whole) < 2**53).all() else column
     if column.dtype.kind not in "UO":
-        _refuse_other_numbers(column, class_names)
+        _reject_other_numbers(column, class_names)
         return column
     return _looked_up(column, class_names)
 
 
-def _refuse_other_numbers(column: npt.NDArray[Any], class_names: Sequence[str] | None) -> None:
-    """Refuse integers where classes are called by other integers: which of the two they count is not known."""
+def _reject_other_numbers(column: AnyArray, class_names: Sequence[str] | None) -> None:
+    """Reject integers where the names of classes are other integers: labels could mean either."""
     if class_names is None or column.dtype.kind not in "iu" or not all(map(_NUMBER.fullmatch, class_names)):
         return
     if [int(name) for name in class_names] != list(range(len(class_names))):
@@ -216,8 +215,8 @@ def _refuse_other_numbers(column: npt.NDArray[Any], class_names: Sequence[str] |
         )
 
 
-def _looked_up(column: npt.NDArray[Any], class_names: Sequence[str] | None) -> Any:
-    """Return the numbers of classes that are named, or that a column of Python objects holds."""
+def _looked_up(column: AnyArray, class_names: Sequence[str] | None) -> Any:
+    """Return the class numbers of a column of names or of Python integers."""
     known = ~np.fromiter((_is_missing(item) for item in column), dtype=bool, count=column.size)
     present = column[known].tolist()
     numbers: IntArray = np.full(column.size, -1, dtype=np.int64)
@@ -248,6 +247,6 @@ def _looked_up(column: npt.NDArray[Any], class_names: Sequence[str] | None) -> A
     return numbers
 
 
-def _is_missing(item: Any) -> bool:
-    """Return whether an entry stands for nothing: None, NaN, or pandas' NA and NaT."""
+def _is_missing(item: object) -> bool:
+    """Whether an entry is missing: None, NaN, or pandas' NA and NaT."""
     return item is None or type(item).__name__ in ("NAType", "NaTType") or (isinstance(item, float) and item != item)

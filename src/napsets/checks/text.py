@@ -31,7 +31,7 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 
 def visible_json(text: str) -> str:
-    """Do the same to JSON with its own escapes, which do not change its meaning."""
+    """Return JSON with such characters as JSON's escapes, which do not change its meaning."""
     return _OBEYED_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -47,7 +47,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def html_table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return a table for notebooks; what stands in its cells is escaped."""
+    """Return a table for notebooks, with escaped cells."""
     titles = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,7 +1,6 @@
-"""Checking single values: numbers, flags, names, settings; and tables of named objects, from which one is chosen.
+"""Checks of single values (numbers, flags, names, settings), and registries of named objects.
 
-As in `arguments`, which has them too, each function takes the argument's name first, because that name opens the
-message.
+As in `arguments`, each function takes the argument's name first, because the message begins with it.
 """
 
 from __future__ import annotations
@@ -19,8 +18,10 @@ from time import monotonic
 from typing import Any, SupportsIndex, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.errors import InvalidInputError
+from napsets.kernels.threads import MOST_THREADS, Progress, available_threads
 
 Kind = TypeVar("Kind")
 Value = TypeVar("Value")
@@ -43,7 +44,7 @@ def shown(value: object) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return the number that an array without dimensions holds, which its owner could change; others as they are."""
+    """Convert a 0-d array or a NumPy scalar to a Python scalar; return anything else unchanged."""
     return value.item() if isinstance(value, np.ndarray | np.generic) else value
 
 
@@ -77,7 +78,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def _number(name: str, value: object, wanted: str) -> float:
-    """Return a value as a float, or say that it must be what is `wanted`; text that reads as a number is none."""
+    """Convert to float, or raise an error with the `wanted` kind of value; numeric strings are rejected."""
     try:
         return float(cast(Any, None if isinstance(value, str) else value))
     except _NO_NUMBER as error:
@@ -85,15 +86,15 @@ def _number(name: str, value: object, wanted: str) -> float:
 
 
 def check_alpha(value: object) -> float:
-    """One error rate strictly between 0 and 1."""
+    """Return an error rate strictly between 0 and 1."""
     alpha = _number("alpha", value, "a number between 0 and 1")
     if not 0.0 < alpha < 1.0:  # NaN fails this too
         raise InvalidInputError(f"`alpha` must lie strictly between 0 and 1; got {alpha:g}")
     return alpha
 
 
-def check_rates(alpha: Any) -> tuple[bool, list[float]]:
-    """Return whether several error rates were given, and the rates one by one."""
+def check_rates(alpha: object) -> tuple[bool, list[float]]:
+    """Return whether `alpha` is a sequence, and its error rates."""
     if not is_several(alpha):
         return False, [check_alpha(alpha)]
     rates = check_list("alpha", alpha, "error rates")
@@ -109,8 +110,8 @@ def check_rates(alpha: Any) -> tuple[bool, list[float]]:
 LARGEST_NUMBER = 1e150
 
 
-def check_size(name: str, numbers: Any) -> None:
-    """Refuse finite numbers that are too large to be squared; others may be NaN or infinite."""
+def check_size(name: str, numbers: npt.ArrayLike) -> None:
+    """Reject finite numbers that are too large to be squared; NaN and infinities pass."""
     sizes = np.abs(np.asarray(numbers, dtype=np.float64))
     large = np.isfinite(sizes) & (sizes > LARGEST_NUMBER)
     if large.any():
@@ -122,7 +123,7 @@ def check_size(name: str, numbers: Any) -> None:
 
 
 def check_share(name: str, value: object) -> float:
-    """One number from 0 to 1, both included."""
+    """Return a number from 0 to 1."""
     share = _number(name, value, "a number from 0 to 1")
     if not 0.0 <= share <= 1.0:
         raise InvalidInputError(f"`{name}` must lie in [0, 1]; got {share:g}")
@@ -130,7 +131,7 @@ def check_share(name: str, value: object) -> float:
 
 
 def check_number(name: str, value: object, *, largest: float) -> float:
-    """One number from 0 to `largest`."""
+    """Return a number from 0 to `largest`."""
     number = _number(name, value, "a number")
     if not 0.0 <= number <= largest:  # NaN fails this too
         raise InvalidInputError(f"`{name}` must be finite, at least 0 and at most {largest:g}; got {shown(value)}")
@@ -138,7 +139,7 @@ def check_number(name: str, value: object, *, largest: float) -> float:
 
 
 def check_finite(name: str, value: object) -> float:
-    """One number, of either sign, neither NaN nor infinite."""
+    """Return a finite number."""
     number = _number(name, value, "a finite number")
     if not math.isfinite(number):
         raise InvalidInputError(f"`{name}` must be a finite number; got {shown(value)}")
@@ -167,7 +168,7 @@ def check_hops(name: str, value: object, *, minimum: int = 0) -> int:
 
 
 def check_seed(value: object) -> int:
-    """Return a seed: an integer from 0 to 2⁶⁴−1, for all that draw at random alike."""
+    """Return a seed: an integer from 0 to 2⁶⁴−1."""
     try:
         seed = operator.index(cast(SupportsIndex, value))
     except _NO_NUMBER as error:
@@ -178,9 +179,7 @@ def check_seed(value: object) -> int:
 
 
 def check_threads(threads: object) -> int:
-    """Return how many threads to use: `threads`, or ``NAPSETS_THREADS``, or all cores."""
-    from napsets.kernels.threads import MOST_THREADS, available_threads
-
+    """Return the number of threads to use: `threads`, or ``NAPSETS_THREADS``, or all cores."""
     if threads is not None:
         return check_count("threads", threads, minimum=1, maximum=MOST_THREADS)
     try:
@@ -198,21 +197,21 @@ def check_path(name: str, value: object) -> Path:
 
 
 def check_flag(name: str, value: object) -> bool:
-    """Return True or False, and refuse other values: 'no' would count as True."""
+    """Return True or False; other values are rejected, because 'no' would count as True."""
     if not isinstance(value, bool | np.bool_):
         raise InvalidInputError(f"`{name}` must be True or False; got {shown(value)}")
     return bool(value)
 
 
 def check_kind(name: str, value: object, kind: type[Kind], *, way: str) -> Kind:
-    """Return a value of a class, or raise an error that says what was passed and how to get one."""
+    """Return a value of a class, or raise an error with the type that was passed and the way to get one."""
     if not isinstance(value, kind):
         raise InvalidInputError(f"`{name}` must be a {kind.__name__}; got {type(value).__name__}. {way}")
     return value
 
 
 def check_list(name: str, value: object, of: str) -> list[Any]:
-    """Return the items of a sequence; a text is not taken as a list of letters, nor a mapping as a list of keys."""
+    """Return the items of a sequence; strings and mappings are rejected."""
     if isinstance(value, str | bytes | Mapping):
         raise InvalidInputError(f"`{name}` must be a list of {of}; got {shown(value)}")
     try:
@@ -239,7 +238,7 @@ def check_settings(value: object) -> dict[str, Any]:
 _EVERY, _EVERY_LINE = 0.1, 10.0
 
 
-def check_progress(value: object) -> Any:
+def check_progress(value: object) -> Progress | None:
     """Return the function that progress is reported to, or None; True stands for a line on standard error."""
     if value is None or value is False:
         return None
@@ -251,17 +250,17 @@ def check_progress(value: object) -> Any:
 
 
 class _Line:
-    """Say how far a work is: on a terminal on one line, elsewhere on a line now and then, and at the end."""
+    """Print progress: one updating line on a terminal, an occasional line elsewhere, and one at the end."""
 
     def __init__(self) -> None:
-        self.said = monotonic()
+        self.reported = monotonic()
 
     def __call__(self, done: int, total: int) -> None:
         now, live = monotonic(), sys.stderr.isatty()
         ended = done >= total
-        if not ended and now - self.said < (_EVERY if live else _EVERY_LINE):
+        if not ended and now - self.reported < (_EVERY if live else _EVERY_LINE):
             return
-        self.said = now
+        self.reported = now
         text = f"{done:,} of {total:,} ({100 * done // max(total, 1)} %)"
         print(f"\r{text}" if live else text, end="\n" if ended or not live else "", file=sys.stderr, flush=True)
 
@@ -287,11 +286,11 @@ class Registry(dict[str, Value]):
     def __init__(self, title: str) -> None:
         super().__init__()
         self.title = title
-        #: What to say of a name that belongs elsewhere; None where nothing is to be said.
+        #: Optional hint for a name that belongs to another registry.
         self.elsewhere: Callable[[str], str | None] = lambda name: None
 
     def add(self, name: str) -> Callable[[Named], Named]:
-        """Return a decorator that registers what it decorates; a name that is in use is refused."""
+        """Return a decorator that registers an object; names that are in use are rejected."""
 
         def enter(value: Named) -> Named:
             entered = self.get(name, value)
@@ -340,7 +339,7 @@ class Registry(dict[str, Value]):
         return {"name": name, "settings": settings}
 
     def rebuild(self, argument: str, described: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) -> Any:
-        """Make what was described, with its settings that are `arrays`; the class refuses settings that cannot be."""
+        """Make an object from its description and its settings that are `arrays`; its class checks them."""
         settings = dict(described["settings"])
         for key, setting in settings.items():
             if isinstance(setting, dict) and "settings" in setting:

@@ -1,4 +1,4 @@
-"""The one way kernels are compiled, a sort, and the few machine instructions that Numba does not name."""
+"""How kernels are compiled and cached, a sort, and a few machine instructions that Numba has no names for."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ from numba.core.cgutils import get_or_insert_function
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
+#: A compiled function, as its callers see it.
+Function = Callable[..., Any]
+
 #: Kernels are never called from C.
 _njit = partial(njit, nogil=True, no_cfunc_wrapper=True)
 
@@ -26,7 +29,7 @@ _njit = partial(njit, nogil=True, no_cfunc_wrapper=True)
 _printed: set[str] = set()
 
 
-def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+def jit(function: Function) -> Function:
     """Compile without the interpreter lock, and keep the result on disk where a cache can be written."""
     kernel = _njit()(function)
     with suppress(RuntimeError):  # no folder can be written for the cache: compile again in each process
@@ -34,7 +37,7 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
 
 
-def part(function: Callable[..., Any]) -> Callable[..., Any]:
+def part(function: Function) -> Function:
     """Compile a function that only kernels call: it is cached with them, and takes less time to compile."""
     return _njit(no_cpython_wrapper=True)(function)
 
@@ -55,13 +58,13 @@ def sort_in_place(values):
         gap //= 3
 
 
-def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile what is a part of each kernel that calls it: passing records on would cost more than what it does."""
+def inlined(function: Function) -> Function:
+    """Compile a function into each kernel that calls it, where passing records would cost more than its work."""
     return _njit(forceinline=True)(function)
 
 
 def _warning() -> type[Warning]:
-    """Return the category of warnings: the package's own, if the kernels are used within the package."""
+    """Return the category of warnings: `NapsetsWarning`, where the kernels are used within the package."""
     package = sys.modules.get(__name__.partition(".")[0])
     return getattr(package, "NapsetsWarning", RuntimeWarning)
 
@@ -80,13 +83,13 @@ class _Cache(FunctionCache):
     Numba looks at the file of the function alone, but what it calls may stand in any other file of this folder.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Function) -> None:
         super().__init__(function)
         file = self._cache_file
         file._source_stamp = (file._source_stamp, _newest_source())
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what was compiled for a signature, or None where there is nothing that can be used."""
+    def load_overload(self, sig, target_context):
+        """Return the compiled function for a signature, or None if the cache has none that can be used."""
         try:
             compiled = super().load_overload(sig, target_context)
         except Exception as error:  # a damaged pickle may raise anything
@@ -95,15 +98,15 @@ class _Cache(FunctionCache):
         # Two processes that write at once may each number their results from 1, and overwrite the other's.
         return compiled if compiled is None or tuple(compiled.signature.args) == tuple(sig) else None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled for a signature, if that is possible."""
+    def save_overload(self, sig, data):
+        """Write a compiled function to the cache, if that is possible."""
         try:
             super().save_overload(sig, data)
         except Exception as error:
             self._give_up("written", error)
 
     def _give_up(self, what: str, error: Exception) -> None:
-        """Forget what is kept of this function, which may be half of it, and say so once for all functions."""
+        """Delete the cached entry of this function, which may be incomplete, and warn once per process."""
         try:
             os.unlink(self._cache_file._index_path)
         except OSError:
@@ -124,13 +127,13 @@ class _Cache(FunctionCache):
 class _Announcer(event.Listener):
     """Logs once per process, to the logger "napsets", that kernels are compiled; those from the cache are not."""
 
-    def on_start(self, event: Any) -> None:
+    def on_start(self, event):
         kernel = event.data["dispatcher"].py_func
         if "compiling" not in _printed and kernel.__module__.startswith("napsets."):
             _printed.add("compiling")
             logging.getLogger("napsets").info("compiling kernels, once on this machine: this takes some seconds")
 
-    def on_end(self, event: Any) -> None:
+    def on_end(self, event):
         pass
 
 
@@ -138,20 +141,20 @@ event.register("numba:compile", _Announcer())
 
 
 @intrinsic
-def count_bits(typingctx: Any, word: Any) -> Any:
+def count_bits(typingctx, word):
     """Return the number of set bits in a word (``popcnt``; LLVM vectorises it)."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context, builder, signature, args):
         return builder.zext(builder.ctpop(args[0]), ir.IntType(64))
 
     return types.int64(types.uint64), codegen
 
 
 @intrinsic
-def lowest_bit(typingctx: Any, word: Any) -> Any:
+def lowest_bit(typingctx, word):
     """Return the position of the lowest set bit in a word that has one (``tzcnt``)."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context, builder, signature, args):
         undefined_for_zero = ir.Constant(ir.IntType(1), 1)
         return builder.cttz(args[0], undefined_for_zero)
 
@@ -159,10 +162,10 @@ def lowest_bit(typingctx: Any, word: Any) -> Any:
 
 
 @intrinsic
-def prefetch(typingctx: Any, array: Any, position: Any) -> Any:
+def prefetch(typingctx, array, position):
     """Ask the cache for ``array[position]`` ahead of its use; never faults and changes nothing."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context, builder, signature, args):
         array_type = signature.args[0]
         data = context.make_array(array_type)(context, builder, args[0]).data
         pointer = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
@@ -180,14 +183,14 @@ def prefetch(typingctx: Any, array: Any, position: Any) -> Any:
 
 
 @intrinsic
-def count_bits_of_eight(typingctx: Any, row: Any, mask: Any, position: Any) -> Any:
+def count_bits_of_eight(typingctx, row, mask, position):
     """Count the bits that are set in both of two vectors, in the eight words from `position` on."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context, builder, signature, args):
         word = ir.IntType(64)
         eight = ir.VectorType(word, 8)
 
-        def load(kind: Any, array: Any) -> Any:
+        def load(kind, array):
             data = context.make_array(kind)(context, builder, array).data
             pointer = builder.bitcast(builder.gep(data, [args[2]]), eight.as_pointer())
             return builder.load(pointer, align=word.width // 8)
@@ -202,27 +205,26 @@ def count_bits_of_eight(typingctx: Any, row: Any, mask: Any, position: Any) -> A
 
 
 @intrinsic
-def frozen(typingctx: Any, array: Any) -> Any:
-    """Return an array as one that cannot be written to, so that what reads it is compiled once for both kinds."""
+def frozen(typingctx, array):
+    """Return a read-only view, so that functions that read arrays are compiled once, not twice."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context, builder, signature, args):
         return impl_ret_borrowed(context, builder, signature.return_type, args[0])
 
     return array.copy(readonly=True)(array), codegen
 
 
 @intrinsic
-def borrowed(typingctx: Any, record: Any) -> Any:
+def borrowed(typingctx, record):
     """Return a record whose arrays belong to the caller, who keeps them for as long as the kernel runs.
 
     Numba counts references to arrays, with an atomic instruction wherever one is taken out of a record. In a kernel
     that handles a source in less than a microsecond that is a quarter of the time. These arrays have nothing to count.
     """
-    fields = tuple(record) if isinstance(record, types.BaseTuple) else ()  # type: ignore[arg-type]
+    fields = tuple(record) if isinstance(record, types.BaseTuple) else ()
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context, builder, signature, args):
         value = args[0]
-        field: Any
         for i, field in enumerate(fields):
             if isinstance(field, types.Array):
                 owner = builder.extract_value(value, [i, 0])  # the first part of an array

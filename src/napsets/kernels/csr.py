@@ -12,7 +12,7 @@ sparse product with a matrix of ones, without the matrix.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def _read(lengths: Array | None) -> Array | None:
 def _compress_few(
     source: Array, target: Array, num_nodes: int, undirected: bool, lengths: Array | None
 ) -> tuple[Array, Array, Array | None]:
-    """Do what `compress` does by sorting. Ids fit into 32 bits, so that a pair of them fits into a word."""
+    """Compress few edges by sorting. Ids fit into 32 bits, so that a pair of them fits into a word."""
     ends = np.stack([source, target]).astype(np.int64, copy=False)
     if undirected:
         ends = np.concatenate([ends, ends[::-1]], axis=1)
@@ -205,7 +205,7 @@ def _mirror(rows, columns, out, offsets, cursor, lengths, out_lengths):
 def subgraph(
     indptr: Array, indices: Array, nodes: Array, lengths: Array | None = None
 ) -> tuple[Array, Array, Array | None]:
-    """Return the rows of the subgraph induced on `nodes`, in their order, with sorted columns; some rows at a time."""
+    """Return the rows of the subgraph induced on `nodes`, in their order, with sorted columns."""
     position = np.full(indptr.size - 1, -1, dtype=indices.dtype)
     position[nodes] = np.arange(nodes.size)
     ascend = bool((nodes[1:] > nodes[:-1]).all())
@@ -231,7 +231,7 @@ _AHEAD = 16
 RANGE_EDGES = 1 << 23
 #: Edges that NumPy looks at together.
 _CUT_EDGES = 1 << 20
-#: Edges below which it does not pay to hand a range to another thread.
+#: Ranges with fewer edges are not worth a thread of their own.
 LEAST_EDGES = 1 << 16
 
 
@@ -252,9 +252,17 @@ def renumbered(indptr: Ints, indices: Array, numbers: Array, known: int, threads
     return out, middles
 
 
-def _in_parts(kernel: Any, pieces: list[tuple[int, int]], threads: int, *arguments: Any) -> None:
-    """Let threads call a kernel for each range of rows; the first three arguments are only read."""
-    arguments = (*map(read_only, arguments[:3]), *arguments[3:])
+def _in_parts(
+    kernel: Callable[..., None],
+    pieces: list[tuple[int, int]],
+    threads: int,
+    indptr: Array,
+    indices: Array,
+    values: Array,
+    *others: Array | int,
+) -> None:
+    """Let threads call a kernel for each range of rows; the first three arrays are only read."""
+    arguments = (*map(read_only, (indptr, indices, values)), *others)
     run_ranges(lambda first, last: kernel(first, last, *arguments), pieces, threads)
 
 
@@ -312,7 +320,7 @@ def _add_rows(first, last, indptr, indices, values, out):
 
 
 def neighbour_labels(indptr: Array, indices: Array, labels: Array, classes: int, threads: int | None = None) -> Array:
-    """Return, for each row, how many of its columns have each label; a negative label counts for none.
+    """Count the labels of the columns of each row, shape (rows, classes); negative labels do not count.
 
     It equals `neighbour_sums` of a matrix of zeros and ones, which few edges are multiplied with and many are not.
     """

@@ -12,12 +12,10 @@ source, with calibration nodes in score order, where `selection` counts them. No
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from napsets.kernels._jit import borrowed, jit, part
-from napsets.kernels.layout import Array, read_only, room_for
+from napsets.kernels.layout import Array, Ending, ending_scratch, read_only
 from napsets.kernels.selection import finish
 
 WORDS = 8  # 512 sources
@@ -150,9 +148,9 @@ def transpose(first, last, order, count, before, after, hop, vectors):
                 vectors[g * 64 + i, hop, w] = tiles[g, i]
 
 
-def finish_all(first: int, last: int, vectors: Array, start: int, ending: tuple[Any, ...]) -> None:
-    """Do for every pair of some sources what is wanted with their vectors, the first of which is `start`'s."""
-    room = room_for(vectors.shape[1], ending[0].masks.shape[1])
+def finish_all(first: int, last: int, vectors: Array, start: int, ending: Ending) -> None:
+    """Select thresholds and count for all pairs of the sources first..last, from vectors that begin with `start`."""
+    room = ending_scratch(vectors.shape[1], ending[0].masks.shape[1])
     _finish_all(first, last, read_only(vectors), start, *ending, room)
 
 

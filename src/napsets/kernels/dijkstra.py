@@ -1,4 +1,4 @@
-"""Shortest paths by length, one source at a time, and thresholds from what they meet.
+"""Shortest paths by length, one source at a time, and thresholds from the calibration nodes that they meet.
 
 The distance of a node is the smallest sum of lengths over all paths from the source, each path summed in float64 from
 the source on. Rounding is monotone: a + l ≥ a, and a ≤ b gives a + l ≤ b + l. So Dijkstra's algorithm finds exactly
@@ -48,8 +48,8 @@ class Met(NamedTuple):
     distances: Array  #: float64 of shape (room,). Their distances from the source.
 
 
-class _Room(NamedTuple):
-    """Where a search works."""
+class Scratch(NamedTuple):
+    """The arrays that a search works in."""
 
     distances: Array  #: float64 of shape (nodes,). The shortest sum found so far; +∞ between searches.
     touched: Array  #: integers of shape (nodes,). Nodes that have one.
@@ -62,11 +62,11 @@ class _Room(NamedTuple):
     tops: Array
 
 
-def room_for_search(roads: Roads) -> _Room:
-    """Return room for searches on one thread."""
+def search_scratch(roads: Roads) -> Scratch:
+    """Return the arrays for searches on one thread."""
     nodes, ids = roads.indptr.size - 1, roads.indices.dtype
     words = (roads.known + 63) // 64
-    return _Room(
+    return Scratch(
         np.full(nodes, np.inf),
         np.empty(nodes, ids),
         np.empty(nodes),
@@ -160,7 +160,7 @@ def _settle(source, roads, radius, most, room):
 
 @part
 def _list(roads, room, numbers, distances, start):
-    """List what is marked, ascending, from `start` on; where that is negative, only take the marks away."""
+    """List the marked numbers, ascending, from `start` on, and clear the marks; with a negative `start`, only clear."""
     at = start
     for t in range(room.tops.shape[0]):
         top = room.tops[t]
@@ -181,7 +181,7 @@ def _list(roads, room, numbers, distances, start):
 
 @jit
 def find_near(sources, roads, radius, most, room, met):
-    """List what calibrates within a radius of each source, itself left out; at most the nearest `most`.
+    """List the calibration nodes within a radius of each source, without the source; at most the nearest `most`.
 
     Goes on until the room for what is met is full, or many nodes were settled; returns how many sources were handled.
     There must be room for all that calibrate, so that this is at least one.
@@ -227,7 +227,7 @@ def _add_up(numbers, weights, start, stop, scores, running):
 
 @part
 def _size_up(weights, start, stop, sizes):
-    """Write how many weights are not 0, (Σw)²/Σw², Σw and Σw²."""
+    """Write the number of positive weights, (Σw)²/Σw², Σw and Σw²."""
     count, largest, mass, square = 0.0, 0.0, 0.0, 0.0
     for k in range(start, stop):
         count += weights[k] > 0.0

@@ -1,4 +1,4 @@
-"""Rows of neighbours with room to grow, for a graph that changes, and what is around some of its nodes.
+"""Rows of neighbours with room to grow, for a graph that changes, and the surroundings of its nodes.
 
 An edge is entered without building the graph again. Row v is ``columns[starts[v] : starts[v] + sizes[v]]``, ascending,
 with room for ``rooms[v]`` neighbours. A row that is full moves to the end of `columns` and gets twice the room; what it
@@ -7,11 +7,12 @@ leaves behind is reclaimed when rows are packed. A *slot* is the row of a node.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from napsets.kernels._jit import borrowed, jit, part, prefetch
+from napsets.kernels.layout import Array
 
 _LEAST_ROOM = 4
 #: Rows that are asked for ahead of their use, and entries of one that are.
@@ -21,18 +22,18 @@ _AHEAD, _COLUMNS = 64, 32
 class GrowingRows(NamedTuple):
     """A graph with room to grow, as above."""
 
-    starts: Any
-    sizes: Any
-    columns: Any
+    starts: Array
+    sizes: Array
+    columns: Array
 
 
 class Walk(NamedTuple):
     """Room for one search."""
 
-    stamps: Any  #: int64 of shape (slots,). When each slot was last met.
-    clock: Any  #: int64 of shape (1,). The time of the last search.
-    queue: Any  #: int64 of shape (slots,). The slots met, hop by hop.
-    ends: Any  #: int64 of shape (hops + 1,). Where each hop ends in the queue.
+    stamps: Array  #: int64 of shape (slots,). When each slot was last met.
+    clock: Array  #: int64 of shape (1,). The time of the last search.
+    queue: Array  #: int64 of shape (slots,). The slots met, hop by hop.
+    ends: Array  #: int64 of shape (hops + 1,). Where each hop ends in the queue.
 
 
 @part
@@ -132,7 +133,7 @@ def insert_edges(source, target, starts, sizes, rooms, columns, used):
 
 @jit
 def remove_edges(source, target, starts, sizes, columns):
-    """Take directed edges out, which ascend, row by row; returns how many were there."""
+    """Remove directed edges, which ascend, row by row; return the number of those that existed."""
     begin, removed = 0, 0
     while begin < source.size:
         row, stop = source[begin], begin
@@ -162,7 +163,7 @@ def pack_rows(starts, sizes, columns, offsets, packed):
 
 @jit
 def has_edges(source, target, starts, sizes, columns):
-    """Return which directed edges are there."""
+    """Return a flag for each directed edge: whether it exists."""
     there = np.zeros(source.size, np.bool_)
     for e in range(source.size):
         _, there[e] = _find(source[e], target[e], starts, sizes, columns)
@@ -174,7 +175,7 @@ def has_edges(source, target, starts, sizes, columns):
 
 @jit
 def list_around(slots, hops, rows, walk, flags):
-    """List the slots with a flag around each of some, hop by hop; returns them, and how many there are by hop."""
+    """List the flagged slots around each of `slots`, hop by hop; return them, and their number by hop."""
     counts = np.zeros((slots.size, hops), np.int64)
     met, total = np.empty(256, np.int64), 0
     for i in range(slots.size):
@@ -193,7 +194,7 @@ def list_around(slots, hops, rows, walk, flags):
 
 @jit
 def count_labels(slots, rows, labels, near):
-    """Count the labels of neighbours; a label of −1 counts for none."""
+    """Count the labels of neighbours; −1 does not count."""
     rows = borrowed(rows)
     for i in range(slots.size):
         start = rows.starts[slots[i]]
@@ -205,7 +206,7 @@ def count_labels(slots, rows, labels, near):
 
 @jit
 def walk_on(slots, rows, labels, walked, worth, met):
-    """Write what the labels of neighbours, and what walks met from them, are worth one step away, on average.
+    """Write the labels that a walk meets from each slot: those of the neighbours and of the walks from there.
 
     Neighbours beyond the rows of `walked` count with their labels alone.
     """
@@ -225,7 +226,7 @@ def walk_on(slots, rows, labels, walked, worth, met):
 
 @jit
 def average_outputs(slots, rows, outputs, means, stale, around):
-    """Write the mean of the outputs of the neighbours and of their neighbours, in the order in which a batch adds.
+    """Write the mean outputs of the neighbours and of their neighbours, added in the order of a batch.
 
     `means` holds the mean over the neighbours of every slot; those that are stale are computed again where they are
     needed.
@@ -247,7 +248,7 @@ def average_outputs(slots, rows, outputs, means, stale, around):
 
 @part
 def _renew(slot, rows, outputs, means, stale):
-    """Compute the mean over the neighbours of a slot again if it is stale; without neighbours it is its own output."""
+    """Compute the mean over the neighbours of a slot again if it is stale; without neighbours, take its output."""
     if stale[slot]:
         size, classes = rows.sizes[slot], outputs.shape[1]
         for c in range(classes):

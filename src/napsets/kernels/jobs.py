@@ -1,8 +1,8 @@
-"""Running a search over many sources: choose how, cut it into pieces, run these on threads.
+"""Searches over many sources: choose a strategy, cut the sources into pieces, run these on threads.
 
 There are two ways to search. A search from one source at a time reads the edges around each source (`shallow`); one
 from all sources of a batch at once reads every edge of the graph at every hop (`deep`). The choice follows from the
-number of sources, the hops and the degrees alone. It changes which kernel runs, never what comes out.
+number of sources, the hops and the degrees alone. It changes which kernel runs, never the result.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from queue import LifoQueue
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +24,7 @@ from napsets.kernels.layout import (
     Words,
     pack,
     read_only,
-    seen_by_kernels,
+    read_only_record,
 )
 from napsets.kernels.threads import Progress, Stop, ranges, run, run_ranges
 
@@ -35,12 +34,12 @@ Range = tuple[int, int]
 BATCH = 512
 STRATEGIES = ("dense", "deep")
 
-#: What a search from 512 sources at once does at each hop, in edges read one source at a time: for each edge, each node
+#: The work of a search from 512 sources at each hop, in edges read one source at a time: for each edge, each node
 #: and each calibration node.
 _DEEP_EDGE, _DEEP_NODE, _DEEP_CALIBRATION = 4.0, 7.0, 20.0
 _PIECE = 4e7  # edges that one call of a kernel may read before its thread can hear Ctrl-C
 
-#: What the bit vectors of all batches under way may take together.
+#: The most bytes of the bit vectors of all batches under way.
 DEEP_BYTES = 2 << 30
 #: Parts into which the steps of a batch are cut for each thread, so that none waits long for another.
 _SHARES = 4
@@ -69,7 +68,7 @@ def goes_deep(layout: Layout, sources: int, hops: int) -> bool:
 
 
 def search(job: SearchJob, threads: int, progress: Progress | None, strategy: str | None) -> None:
-    """Search around the job's sources and do what is wanted of them.
+    """Search around the job's sources, and select thresholds or count.
 
     The strategy is "dense" or "deep"; None stands for whichever is expected to be faster.
     """
@@ -102,7 +101,7 @@ def _run_dense(job: SearchJob, batches: list[Range], threads: int, progress: Pro
         rows, hubs = shallow.NumberedRows(layout.starts, layout.stops, columns, None), layout.hub_rows
     else:
         rows = shallow.NumberedRows(layout.starts, layout.stops, layout.adjacency.indices, layout.numbers)
-    graph = read_only(layout.numbers[sources]), seen_by_kernels(rows), seen_by_kernels(hubs)
+    graph = read_only(layout.numbers[sources]), read_only_record(rows), read_only_record(hubs)
     step = int(min(BATCH, max(1.0, _PIECE / max(1.0, reads))))
     pieces = [piece for batch in batches for piece in ranges(*batch, step)]
     run_ranges(partial(shallow.dense_search, *graph, hops, ending), pieces, threads, progress, sources.size)
@@ -112,7 +111,7 @@ def _run_dense(job: SearchJob, batches: list[Range], threads: int, progress: Pro
 
 
 def _deep_bytes(layout: Layout, hops: int) -> int:
-    """Return what the bit vectors of one batch take: two rows per node, one vector per source and hop."""
+    """Return the bytes of the bit vectors of one batch: two rows per node, one vector per source and hop."""
     return 8 * deep.WORDS * (2 * layout.nodes.size + 64 * hops * layout.mask_words)
 
 
@@ -191,14 +190,14 @@ class _DeepSearch:
         return ranges(start, end, max(least, -(-(end - start) // self.parts)))
 
     def _each(
-        self, pieces: list[Range], kernel: Callable[..., Any], arguments: tuple[Any, ...], stop: Stop
-    ) -> list[Any]:
-        """Call a kernel for each range, unless the search is to stop; return what it returns, in any order."""
-        results: list[Any] = []
+        self, pieces: list[Range], kernel: Callable[..., int | None], arguments: tuple[object, ...], stop: Stop
+    ) -> list[int]:
+        """Call a kernel for each range, unless the search is to stop; return its counts, in any order."""
+        results: list[int] = []
 
         def work(first: int, last: int) -> None:
             if not stop():
-                results.append(kernel(first, last, *arguments))
+                results.append(kernel(first, last, *arguments) or 0)
 
         run_ranges(work, pieces, self.threads)
         return results

@@ -1,12 +1,12 @@
-"""What kernels are given: a graph laid out for searches, and records that say what is wanted of neighbourhoods.
+"""The arguments of search kernels: a graph laid out for searches, and records of the results to compute.
 
 Nodes are numbered by score, and rows go by number. Marking a node's neighbours takes one step per edge, wherever these
 lie. Where a node has many, a vector with their bits already set is faster: it is added to what was met by a pass over
 its words, several at a time. Most edges that a search of two hops reads belong to few nodes, because a node of degree d
 is met from d sides.
 
-The records go to the kernels as they are. A kernel is compiled for what it gets, None standing for what is not wanted,
-so none pays for another. Nothing here is compiled, nor loads the compiler.
+Records go to the kernels unchanged. A kernel is compiled for the records it gets; None stands for a result that is not
+wanted and costs nothing. Nothing here is compiled or loads the compiler.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Record = TypeVar("Record", bound=tuple[Any, ...] | None)
 
 #: Words in a block: the bits of one are counted by a single instruction, where there is one.
 BLOCK_WORDS = 8
-#: What all vectors together may take: they should stay in a cache that is not far.
+#: The most bytes of all vectors: they should stay in a near cache.
 HUB_BYTES = 8 << 20
 #: Edges whose marking takes as long as a pass over one word: a node with more than this for each word is a hub.
 EDGES_A_WORD = 0.25
@@ -38,7 +38,7 @@ _LINE = 64  # bytes of a line of the cache
 NO_VECTORS = np.zeros((0, 0), dtype=np.uint64)
 
 
-#: mass ≥ level·(1 + total)·(1 − rounding): what is reached up to rounding counts as reached.
+#: mass ≥ level·(1 + total)·(1 − rounding): a level that is reached up to rounding counts as reached.
 NOMINAL = 0
 #: mass / (1 + total) ≥ level, as float64 divides.
 AT_LEAST = 1
@@ -47,7 +47,7 @@ ABOVE = 2
 
 
 class Adjacency(Protocol):
-    """What is read of a graph: compressed sparse rows."""
+    """The parts of a graph that searches read: compressed sparse rows."""
 
     @property
     def indptr(self) -> Ints:
@@ -104,7 +104,7 @@ class Layout:
         #: Where the row of a number starts and stops.
         self.starts = adjacency.indptr[:-1][self.nodes]
         self.stops = adjacency.indptr[1:][self.nodes]
-        #: What `renumber` returns, once it was needed.
+        #: The result of `renumber`, once computed.
         self.renumbered: tuple[Array, Ints] | None = None
 
     @property
@@ -133,7 +133,7 @@ class Layout:
 
     @cached_property
     def hub_degree(self) -> int:
-        """The degree from which on a node is a hub: its row is held as a bit vector, where searches want that."""
+        """The smallest degree of a hub, whose row is held as a bit vector."""
         return least_hub_degree(self.stops - self.starts)
 
     @cached_property
@@ -146,7 +146,7 @@ class Layout:
         return float((degrees * degrees).sum()) / edges, float((degrees * work).sum()) / edges
 
     def edges_read(self, hops: int) -> float:
-        """Return about how many edges a search of this many hops from one node reads.
+        """Estimate the edges that a search of this many hops from one node reads.
 
         It is the mean over all nodes, as if the graph had no cycles, but never more than all edges. The row of a hub
         counts as what adding its vector takes.
@@ -173,9 +173,9 @@ class Layout:
         return HubRows(ends, last_ends, vectors)
 
     def masks(self, splits: npt.NDArray[np.bool_] | None) -> Words:
-        """Pack, for each split, which calibration nodes it uses into words: bit b of word w is number 64·w + b.
+        """Pack the calibration nodes of each split into words: bit b of word w is number 64·w + b.
 
-        ``splits[s, i]`` says it of ``calibration[i]``; None stands for one split that uses all of them.
+        ``splits[s, i]`` is whether split s uses ``calibration[i]``; None stands for one split that uses all of them.
         """
         flags = np.zeros((1 if splits is None else splits.shape[0], self.mask_words * 64), dtype=bool)
         if splits is None:
@@ -186,7 +186,7 @@ class Layout:
 
 
 def least_hub_degree(degrees: Ints) -> int:
-    """Return the degree from which on a node is a hub: where a vector pays, and as far as all of them have room."""
+    """Return the smallest degree of a hub: where a vector saves time, and where all vectors fit into `HUB_BYTES`."""
     words = (degrees.size + 63) // 64
     least = max(_LEAST_DEGREE, int(EDGES_A_WORD * words)) + 1
     room = HUB_BYTES // (8 * words)
@@ -200,7 +200,7 @@ def least_hub_degree(degrees: Ints) -> int:
 
 
 class Pairs(NamedTuple):
-    """Which calibration nodes count for each source: a pair is a source and a split."""
+    """Pairs of a source and a split, whose calibration nodes count for it."""
 
     offsets: Array  #: int64 of shape (sources + 1,). The pairs of source i are ``offsets[i]..offsets[i + 1]``.
     splits: Array  #: int64 of shape (pairs,). The split of each pair.
@@ -210,14 +210,14 @@ class Pairs(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Which shares of the mass thresholds are to reach, and what calibration nodes weigh wherever they are."""
+    """The shares of the mass that thresholds must reach, and the weights of calibration nodes near and far."""
 
     levels: Array  #: float64 of shape (levels,). Shares of 1 + total mass to be reached.
     rounding: float  #: The part of the mass that is forgiven where the rule is `NOMINAL`.
-    #: int8 of shape (levels,), optional. What reaching each level means: `NOMINAL`, `AT_LEAST` or `ABOVE`; NOMINAL by
-    #: default.
+    #: int8 of shape (levels,), optional. The meaning of reaching each level: `NOMINAL` (the default), `AT_LEAST` or
+    #: `ABOVE`.
     rules: Array | None = None
-    #: float64 of shape (rows,), optional. What all calibration nodes weigh together, and those of the node's own group;
+    #: float64 of shape (rows,), optional. The total weight of all calibration nodes, and of those in the node's group;
     #: 0 by default.
     pools: Array | None = None
     alikes: Array | None = None
@@ -228,9 +228,9 @@ class Reach(NamedTuple):
 class Selection(NamedTuple):
     """Thresholds are wanted."""
 
-    weights: Array  #: float64 of shape (rows, hops). Weights by hop; each row gives thresholds of its own.
+    weights: Array  #: float64 of shape (rows, hops). Weights by hop; each row gives other thresholds.
     levels: Array  #: float64 of shape (levels,). Shares of the mass to be reached, 1−α.
-    rules: Array  #: int8 of shape (levels,). What reaching means: `NOMINAL`, `AT_LEAST` or `ABOVE`.
+    rules: Array  #: int8 of shape (levels,). The meaning of reaching: `NOMINAL`, `AT_LEAST` or `ABOVE`.
     rounding: float  #: The part of the mass that the nominal rule forgives.
     scores: Array  #: float64 of shape (calibration nodes,). Ascending.
     #: float64 of shape (pairs, rows, levels). Written: +∞ where the level is not reached, −∞ where it needs no mass.
@@ -239,7 +239,7 @@ class Selection(NamedTuple):
 
 
 class Pooling(NamedTuple):
-    """Calibration nodes count wherever they are, and more where their group is the source's."""
+    """All calibration nodes count, near or far, and those in the source's group count more."""
 
     #: float64 of shape (rows,). What all calibration nodes weigh together, and what those of the source's group weigh
     #: together on top.
@@ -270,7 +270,7 @@ class EndingScratch(NamedTuple):
     counts: Array  #: int64 of shape (hops, 2). Bits by hop before a word and after it.
 
 
-def room_for(hops: int, mask_words: int) -> EndingScratch:
+def ending_scratch(hops: int, mask_words: int) -> EndingScratch:
     """Return room for neighbourhoods of this many hops."""
     return EndingScratch(np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64), np.empty((hops, 2), np.int64))
 
@@ -279,8 +279,8 @@ def room_for(hops: int, mask_words: int) -> EndingScratch:
 _WRITTEN = ("thresholds", "hop_counts", "counts")
 
 
-def seen_by_kernels(record: Record) -> Record:
-    """Return a record, if there is one, whose arrays cannot be written to, except for results."""
+def read_only_record(record: Record) -> Record:
+    """Return a record whose arrays are read-only, except for results; None stays None."""
     if record is None:
         return record
     named: Any = record
@@ -292,18 +292,29 @@ def seen_by_kernels(record: Record) -> Record:
     return fixed
 
 
+#: Pairs; a selection, with a pooling or without; a counting. None where it is not wanted.
+Ending = tuple[Pairs, Selection | None, Pooling | None, Counting | None]
+
+
+def read_only_records(ending: Ending) -> Ending:
+    """Return read-only views of all records."""
+    pairs, selection, pooling, counting = ending
+    return (
+        read_only_record(pairs), read_only_record(selection), read_only_record(pooling), read_only_record(counting)
+    )  # fmt: skip
+
+
 class SearchJob(NamedTuple):
-    """The sources to be searched around, and what is wanted of each of their pairs."""
+    """The sources to search around, and the results to compute for each of their pairs."""
 
     layout: Layout  #: Where to search.
     sources: Ints  #: Node ids, in the order of handling, each once.
     hops: int  #: Depth of the search.
-    #: As kernels take them: pairs; a selection, with a pooling or without; a counting. None for what is not wanted.
-    ending: Any
+    ending: Ending
 
 
 def count_bits(words: Words) -> npt.NDArray[np.uint8]:
-    """Return how many bits are set in each word; NumPy counts them itself from version 2 on."""
+    """Count the set bits of each word; NumPy has a function for it from version 2 on."""
     if hasattr(np, "bitwise_count"):
         counts: npt.NDArray[np.uint8] = np.bitwise_count(words)
         return counts
@@ -317,7 +328,7 @@ def pack(flags: npt.NDArray[np.bool_]) -> Words:
 
 
 def edges_of(indptr: Ints, nodes: Array) -> tuple[Array, Ints]:
-    """Return where the rows of some nodes begin, were they one after the other, and which edges stand in them."""
+    """Return the offsets of the rows of `nodes`, as if concatenated, and the positions of their edges."""
     sizes = np.diff(indptr)[nodes]
     offsets = np.append(0, np.cumsum(sizes))
     return offsets, np.arange(offsets[-1]) + np.repeat(indptr[:-1][nodes] - offsets[:-1], sizes)
@@ -336,7 +347,7 @@ def read_only(array: Array) -> Array:
     return view
 
 
-def lined_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+def cache_aligned_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     """Return zeros for a kernel to work in, from the start of a line of the cache on.
 
     NumPy's own may begin anywhere, and then every read of eight words touches two lines. Kernels do not make such

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from queue import Empty, LifoQueue
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from napsets.kernels import dijkstra
 from napsets.kernels.dijkstra import Met, Roads
-from napsets.kernels.layout import Array, Floats, Ints, Layout, Pairs, Reach, read_only, seen_by_kernels
+from napsets.kernels.layout import Array, Floats, Ints, Layout, Pairs, Reach, read_only, read_only_record
 from napsets.kernels.search import as_ordered, pooling_of, selection_of
 from napsets.kernels.threads import Progress, Stop, available_threads, ranges, run
 
@@ -22,12 +22,12 @@ Weigh = Callable[[Floats], Floats]
 _SOURCES = 64
 #: Calibration nodes that are listed, at least, before they are weighed.
 _MET = 1 << 15
-#: No limit to how many are met.
+#: No limit to the number of nodes met.
 _ALL = 1 << 62
 
 
 class NearThresholds(NamedTuple):
-    """Thresholds, and what they rest on."""
+    """Thresholds, and the calibration nodes they are based on."""
 
     #: float64 of shape (nodes, rows, levels). +∞ where the level is not reached, −∞ where it needs no mass.
     values: Floats
@@ -60,7 +60,7 @@ def near_thresholds(
     pairs = Pairs(np.arange(nodes.size + 1), np.zeros(nodes.size, np.int64), layout.masks(None))
     selection = selection_of(layout, np.empty((rows, 0)), reach, nodes.size)
     sizes = np.empty((nodes.size, rows, 4))
-    records = tuple(map(seen_by_kernels, (selection, pairs, pooling_of(layout, sources, pairs, reach, rows))))
+    records = tuple(map(read_only_record, (selection, pairs, pooling_of(layout, sources, pairs, reach, rows))))
 
     def select(met: Met, weights: Floats, first: int, last: int, running: Floats) -> None:
         dijkstra.select_near(met, weights, first, last, *records, running, sizes)
@@ -105,7 +105,7 @@ def near_distances(
     threads: int | None = None,
 ) -> list[tuple[Array, Floats]]:
     """Return the calibration nodes within a radius of each node, or the nearest `most`: numbers, and distances."""
-    met_by_source: list[Any] = [None] * nodes.size
+    met_by_source: dict[int, tuple[Array, Floats]] = {}
 
     def keep(met: Met, weights: Floats, first: int, last: int, running: Floats) -> None:
         for source in range(first, last):
@@ -114,7 +114,7 @@ def near_distances(
 
     limit = _ALL if most is None else most
     _search(layout, lengths, nodes, radius, limit, lambda distances: distances[None].copy(), keep, threads, None)
-    return met_by_source
+    return [met_by_source[source] for source in range(nodes.size)]
 
 
 def _in_order(nodes: Ints) -> tuple[Ints, Ints]:
@@ -134,12 +134,12 @@ def _search(
     threads: int | None,
     progress: Progress | None,
 ) -> None:
-    """Search around all sources, and finish them some at a time: with what was met, its weights, and which they are."""
+    """Search around all sources; call `finish` with the nodes met around the sources first..last, and their weights."""
     adjacency = layout.adjacency
     rows = (adjacency.indptr, adjacency.indices, lengths)
-    roads = seen_by_kernels(Roads(*rows, layout.numbers, layout.nodes, layout.size))
+    roads = read_only_record(Roads(*rows, layout.numbers, layout.nodes, layout.size))
     all_sources = read_only(sources)
-    spare: LifoQueue[tuple[Any, Met, Floats]] = LifoQueue()  # what one thread works with
+    spare: LifoQueue[tuple[dijkstra.Scratch, Met, Floats]] = LifoQueue()  # what one thread works with
 
     def work(first: int, last: int, stop: Stop) -> None:
         try:
@@ -147,7 +147,7 @@ def _search(
         except Empty:
             size = max(_MET, layout.size)
             met = Met(np.zeros(_SOURCES + 1, np.int64), np.empty(size, layout.numbers.dtype), np.empty(size))
-            room, running = dijkstra.room_for_search(roads), np.empty(layout.size)
+            room, running = dijkstra.search_scratch(roads), np.empty(layout.size)
         while first < last and not stop():
             done = dijkstra.find_near(all_sources[first:last], roads, radius, most, room, met)
             finish(met, weigh(met.distances[: met.offsets[done]]), first, first + done, running)

@@ -1,4 +1,4 @@
-"""Classes of a row in descending order of probability, ties by class index: what rank-based scores need.
+"""Classes of a row in descending order of probability, ties by class index, for rank-based scores.
 
 NumPy ranks few rows to the same bits, in less time than compiling a kernel takes.
 """

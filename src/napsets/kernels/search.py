@@ -1,15 +1,13 @@
-"""What the package wants of neighbourhoods: thresholds, and counts by hop.
+"""Thresholds from neighbourhoods, and counts by hop.
 
-Nodes may repeat and come in any order; whatever way is taken, on however many threads, the bits of an answer are the
-same. A few nodes of a small graph are answered here by NumPy, before kernels would be compiled; for all others see
-`jobs`.
+Nodes may repeat and come in any order. Results are the same to the bit on any number of threads. A few nodes of a
+small graph are searched here by NumPy, in less time than compiling kernels takes; for all others see `jobs`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +17,7 @@ from napsets.kernels.layout import (
     NOMINAL,
     Array,
     Counting,
+    Ending,
     Floats,
     Ints,
     Layout,
@@ -31,7 +30,7 @@ from napsets.kernels.layout import (
     count_bits,
     pack,
     read_only,
-    seen_by_kernels,
+    read_only_records,
 )
 from napsets.kernels.threads import Progress, available_threads, ranges, run_ranges, worth_compiling
 
@@ -119,7 +118,7 @@ def count_below(
 
 
 def _fastest(layout: Layout, nodes: int, hops: int, thresholds: int) -> str | None:
-    """Return "few" for a small graph that NumPy passes over a few times, and None where kernels choose their way."""
+    """Return "few" for a small graph that NumPy passes over a few times, and None where kernels choose a strategy."""
     size = layout.adjacency.num_edges + layout.adjacency.num_nodes
     passed = _numpy_nanoseconds(layout, nodes, hops, thresholds) / (_EDGE * _MOST_PASSES)
     return None if worth_compiling(size) or worth_compiling(passed) else "few"
@@ -133,9 +132,15 @@ def as_ordered(order: Ints, results: Array) -> Array:
 
 
 def _search(
-    layout: Layout, sources: Ints, hops: int, ending: Any, threads: int | None, progress: Any, strategy: str | None
+    layout: Layout,
+    sources: Ints,
+    hops: int,
+    ending: Ending,
+    threads: int | None,
+    progress: Progress | None,
+    strategy: str | None,
 ) -> None:
-    job = SearchJob(layout, sources, hops, tuple(map(seen_by_kernels, ending)))
+    job = SearchJob(layout, sources, hops, read_only_records(ending))
     if strategy == "few":
         pieces = ranges(0, sources.size, _few_sources(layout))
         run_ranges(partial(_search_few, job), pieces, available_threads(threads), progress)
@@ -173,7 +178,7 @@ def _pairs(
 
 
 def selection_of(layout: Layout, weights: Floats, reach: Reach, pairs: int) -> Selection:
-    """Return what kernels need to know of the thresholds of this many pairs, which are not set yet."""
+    """Return the record of the thresholds of this many pairs, which are not computed yet."""
     levels = np.ascontiguousarray(reach.levels, dtype=np.float64)
     rules = np.zeros(levels.size, dtype=np.int8) if reach.rules is None else np.asarray(reach.rules, dtype=np.int8)
     rows, hops = weights.shape
@@ -182,7 +187,7 @@ def selection_of(layout: Layout, weights: Floats, reach: Reach, pairs: int) -> S
 
 
 def pooling_of(layout: Layout, sources: Ints, pairs: Pairs, reach: Reach, rows: int) -> Pooling | None:
-    """Return what kernels need to know of the calibration nodes that count wherever they are, if any do."""
+    """Return the record of calibration nodes that count near or far; None where there are none."""
     grouped = reach.alikes is not None and reach.groups is not None
     pools = np.zeros(rows) if reach.pools is None else np.asarray(reach.pools, dtype=np.float64)
     alikes = np.asarray(reach.alikes, dtype=np.float64) if grouped else np.zeros(rows)
@@ -204,7 +209,7 @@ def pooling_of(layout: Layout, sources: Ints, pairs: Pairs, reach: Reach, rows: 
 
 
 def _group_masks(groups: Array, names: Array, words: int) -> Words:
-    """Pack which numbers are of each of the named groups into words; `groups` are those of all numbers, in order."""
+    """Pack the numbers in each of the named groups into words; `groups` has the group of each number."""
     flags = np.zeros(64 * words, dtype=bool)
     packed = np.empty((names.size, words), dtype=np.uint64)
     for name, row in zip(names, packed, strict=True):  # one at a time: a flag is eight times as large as its bit
@@ -214,7 +219,7 @@ def _group_masks(groups: Array, names: Array, words: int) -> Words:
 
 
 def _ranks(masks: Words, dtype: npt.DTypeLike) -> Array:
-    """Return how many bits each row of words has before each word, and in all."""
+    """Count the bits of each row of words before each word, and in total."""
     ranks = np.zeros((masks.shape[0], masks.shape[1] + 1), dtype=dtype)
     for words, row in zip(masks, ranks, strict=True):
         np.cumsum(count_bits(words), out=row[1:])
@@ -232,12 +237,12 @@ _EDGE, _COUNT, _LOOKUP = 3.0, 0.1, 25.0  # nanoseconds for each edge and word, c
 
 
 def _few_sources(layout: Layout) -> int:
-    """Return how many sources are searched together, in whole words; more than 512 would not make a hop cheaper."""
+    """Return the number of sources searched together, in whole words; more than 512 would not be faster."""
     return 64 * max(1, min(8, _MOST_HELD // max(1, layout.adjacency.num_edges, layout.size)))
 
 
 def _numpy_nanoseconds(layout: Layout, nodes: int, hops: int, thresholds: int) -> float:
-    """Return about how long NumPy takes for this many nodes, with this many thresholds for each."""
+    """Estimate the time of the NumPy search for this many nodes, with this many thresholds for each."""
     walks = _EDGE * -(-nodes // 64) * (layout.adjacency.num_edges + layout.adjacency.num_nodes)
     return hops * (walks + nodes * (_COUNT * layout.size + _LOOKUP * thresholds * layout.size.bit_length()))
 
@@ -252,18 +257,18 @@ class _Counted:
 
     @property
     def sizes(self) -> Ints:
-        """How many there are in all."""
+        """Their number for each pair."""
         return self.before[:, -1]
 
     def below(self, number: Ints) -> Ints:
-        """Return how many have a smaller number; the last axis is that of the pairs."""
+        """Count those with a smaller number; the last axis is that of the pairs."""
         pair, word = np.arange(len(self.before)), number >> 6
         before_it = ~(_ALL << (number & 63).astype(np.uint64))
         return np.asarray(self.before[pair, word] + count_bits(self.vectors[pair, word] & before_it))
 
 
 def _search_few(job: SearchJob, first: int, last: int) -> None:
-    """Count by hop the calibration nodes around some sources, and do with the counts what is wanted."""
+    """Search around the sources first..last, and select thresholds or count."""
     pairs, selection, pooling, counting = job.ending
     offsets = pairs.offsets[first : last + 1]
     some = slice(offsets[0], offsets[-1])
@@ -283,7 +288,7 @@ def _search_few(job: SearchJob, first: int, last: int) -> None:
 
 
 def _rings(job: SearchJob, sources: Ints) -> Iterator[Words]:
-    """Yield for each hop which calibration nodes are that far from each source, as bits: (sources, mask words).
+    """Yield for each hop the calibration nodes at that distance from each source, as bits: (sources, mask words).
 
     While walking, each node has a bit for each source that reaches it. One hop joins to the bits of a node those of the
     nodes that lead to it.
@@ -317,10 +322,7 @@ def _transposed(rows: Words) -> Words:
 
 
 def _pooled(pooling: Pooling, source: Ints, uses: Words) -> list[tuple[Floats, _Counted]]:
-    """Return what each weighs, (rows, pairs), of all calibration nodes but the source, and of those in its group.
-
-    They count wherever they are; see `Pooling`.
-    """
+    """Return the weight of each, (rows, pairs), and the nodes: all but the source, and those in its group."""
     own, group = pooling.own[source], pooling.group[source]
     others, calibrates = uses.copy(), np.flatnonzero(own < 64 * uses.shape[1])
     bit = np.uint64(1) << (own[calibrates] & 63).astype(np.uint64)
@@ -331,7 +333,7 @@ def _pooled(pooling: Pooling, source: Ints, uses: Words) -> list[tuple[Floats, _
 
 
 def _select_few(selection: Selection, weighed: list[tuple[Floats, _Counted]], thresholds: Floats) -> None:
-    """Write the threshold of some pairs for each row of weights and each level."""
+    """Write the thresholds of the pairs for each row of weights and each level."""
     scores = np.concatenate([[-np.inf], selection.scores, [np.inf]])
     known, shape = selection.scores.size, thresholds.shape[1::-1]  # rows of weights and pairs
 

@@ -104,7 +104,7 @@ class Others(NamedTuple):
     #: group.
     ranks: Array
     same_ranks: Array
-    own: int  #: The source's own number, if it is among them and so must not count; otherwise one after all numbers.
+    own: int  #: The source's number, which must not count, if it is among them; otherwise one after all numbers.
     #: How many of them there are without the source; `same_size` is 0 where it has no group.
     size: int
     same_size: int
@@ -129,7 +129,7 @@ def others_of(source, pair, pairs, pooling):
 
 @part
 def shares_of(pooling, d, others):
-    """Return what one node weighs for a row of weights, because it is there and because it is alike."""
+    """Return the weight of one node in each pool, for a row of weights: of everyone, and of its group."""
     if others is None:
         return 0.0, 0.0
     pool = pooling.pools[d] / np.float64(others.size) if others.size > 0 else 0.0
@@ -221,7 +221,7 @@ def count_below_positions(bits, ring, mask, pair, room, counting):
 
 @inlined
 def finish(source, pair, bits, ring, room, pairs, selection, pooling, counting):
-    """Do for a pair what is wanted (see `layout`); `ring` lists the bits of the first hop, or is None."""
+    """Select the thresholds of a pair, and count; `ring` lists the bits of the first hop, or is None."""
     mask = pairs.masks[pairs.splits[pair]]
     if selection is not None:
         weights, levels = selection.weights, selection.levels

@@ -10,12 +10,12 @@ All words of a vector are passed over once per hop, eight at a time, and the row
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from napsets.kernels._jit import borrowed, frozen, jit, lowest_bit, part, prefetch
-from napsets.kernels.layout import Array, HubRows, lined_zeros, room_for
+from napsets.kernels.layout import Array, Ending, HubRows, cache_aligned_zeros, ending_scratch
 from napsets.kernels.selection import finish
 
 _AHEAD = 4  # rows between asking the cache for a row and reading it
@@ -35,8 +35,8 @@ class NumberedRows(NamedTuple):
     numbers: Array | None
 
 
-class _DenseRoom(NamedTuple):
-    """Where a search works: one vector per hop, what was seen, the neighbours, a queue, and the hubs met in it."""
+class _DenseScratch(NamedTuple):
+    """Scratch arrays of a search: one vector per hop, visited nodes, the neighbours, a queue, and the hubs in it."""
 
     bits: Array
     seen: Array
@@ -52,7 +52,7 @@ def _number(numbers, column):
 
 @part
 def _first_ring(source, rows, first):
-    """List the source's neighbours; return how many."""
+    """List the source's neighbours; return their number."""
     start = rows.starts[source]
     count = rows.stops[source] - start
     for i in range(count):
@@ -67,7 +67,7 @@ def _bit(v):
 
 @part
 def _meet_hubs(queue, count, ends, met):
-    """List the hubs among the queued nodes; return how many."""
+    """List the hubs among the queued nodes; return their number."""
     hubs = 0
     for i in range(count):
         end = ends[queue[i]]
@@ -78,7 +78,7 @@ def _meet_hubs(queue, count, ends, met):
 
 @part
 def _add_hubs(met, hubs, vectors, words, ring):
-    """Write the neighbours of the hubs that were met, two hubs at a time, over whatever `ring` held."""
+    """Overwrite `ring` with the neighbours of the hubs that were met, two hubs at a time."""
     for w in range(words):
         ring[w] = np.uint64(0)
     for h in range(0, hubs - 1, 2):
@@ -149,18 +149,18 @@ def _search_dense(source, rows, hubs, words, last_words, space):
 
 
 def dense_search(
-    sources: Array, rows: NumberedRows, hubs: HubRows, hops: int, ending: tuple[Any, ...], first: int, last: int
+    sources: Array, rows: NumberedRows, hubs: HubRows, hops: int, ending: Ending, first: int, last: int
 ) -> None:
-    """Search around each of some sources, by number, and do for each of its pairs what is wanted; see `layout`."""
+    """Search around the sources first..last, by number, and select thresholds or count for each of their pairs."""
     words, mask_words = (rows.starts.size + 63) // 64, ending[0].masks.shape[1]
-    space = _DenseRoom(
-        lined_zeros((hops, max(words, mask_words)), np.uint64),
+    space = _DenseScratch(
+        cache_aligned_zeros((hops, max(words, mask_words)), np.uint64),
         np.zeros(words, np.uint64),
         np.empty(rows.starts.size, rows.columns.dtype),
         np.empty(rows.starts.size, rows.columns.dtype),
         np.empty(hubs.vectors.shape[0] + 1, np.int64),
     )
-    _dense(first, last, sources, rows, hubs, space, *ending, room_for(hops, mask_words))
+    _dense(first, last, sources, rows, hubs, space, *ending, ending_scratch(hops, mask_words))
 
 
 @jit

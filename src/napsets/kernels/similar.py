@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -130,7 +129,7 @@ def _choose_in_numpy(rows: Array, others: Array, lengths: Array, own: Array, pla
 def similar_sparse(
     indptr: Array, indices: Array, data: Array, width: int, count: int, threads: int | None = None
 ) -> tuple[Array, Array]:
-    """Do the same for compressed sparse rows whose columns ascend; the work is Σ over columns of (entries)²."""
+    """Find the most similar compressed sparse rows, with ascending columns; the work is Σ (entries of a column)²."""
     size = indptr.size - 1
     owner = np.repeat(np.arange(size), np.diff(indptr))
     lengths = np.sqrt(np.bincount(owner, weights=data.astype(np.float64) ** 2, minlength=size))
@@ -145,7 +144,7 @@ def similar_sparse(
     return numbers, cosines
 
 
-def _in_pieces(kernel: Any, fixed: tuple[Any, ...], start: int, last: int, threads: int) -> None:
+def _in_pieces(kernel: Callable[..., None], fixed: tuple[object, ...], start: int, last: int, threads: int) -> None:
     pieces = ranges(start, last, max(_PIECE, math.ceil((last - start) / 64)))
     run_ranges(lambda first, end: kernel(first, end, *fixed), pieces, threads)
 
@@ -169,7 +168,7 @@ def _sift(heap, size, value):
 
 @part
 def _enter(number, value, count, met, numbers, values):
-    """Keep a row among the best so far, which stand in order; rows come in ascending order of their numbers."""
+    """Insert a row into the sorted list of the best so far; rows come in ascending order of their numbers."""
     if met == count and value <= values[count - 1]:
         return met
     place = met if met < count else count - 1

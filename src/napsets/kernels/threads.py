@@ -1,4 +1,4 @@
-"""Running kernels: whether they are used for some work, and the threads that they run on.
+"""The threads that kernels run on, and the rule that decides between a kernel and NumPy.
 
 Nothing here loads the compiler.
 
@@ -119,7 +119,7 @@ def run_ranges(
 
 
 def stages(progress: Progress | None, sizes: Sequence[int], total: int) -> list[Progress | None]:
-    """Return a report for each stage of a work, which together count from 0 to `total`, each by its share of the sizes.
+    """Return a progress function for each stage; together they count from 0 to `total`, each by its share of the sizes.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def stages(progress: Progress | None, sizes: Sequence[int], total: int) -> list[
 
 # -- whether to compile ------------------------------------------------------------------------------------------------
 
-#: Edges, or probabilities, up to which NumPy does what a kernel would do, to the same bits.
+#: The most edges, or probabilities, for which NumPy is used in place of a kernel, with the same bits.
 SMALL = 1 << 19
 
 

@@ -9,7 +9,7 @@ from napsets.kernels._jit import jit, part
 
 @part
 def _walk(source, indptr, indices, hops, alive, queue):
-    """Queue the nodes within this many hops that are alive, ring after ring, and mark them as gone; return how many."""
+    """Queue the nodes within this many hops that are alive, ring by ring, and mark them gone; return their number."""
     alive[source] = False
     queue[0] = source
     first, last = np.int64(0), np.int64(1)
@@ -31,7 +31,7 @@ def _walk(source, indptr, indices, hops, alive, queue):
 
 @jit
 def cut_balls(indptr, indices, roots, radius, alive, members):
-    """Take the ball around each root that is still alive, within what is alive, and remove it.
+    """Take the ball around each root that is still alive, among the nodes that are alive, and remove it.
 
     Writes the balls' nodes one after the other into `members` and returns their offsets.
     """

@@ -10,26 +10,26 @@ The simplest localiser is here too: `Everyone`, which is split conformal predict
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, Sealed, sealed
+from napsets.checks.arguments import AnyArray, BoolArray, FloatArray, IntArray, Sealed, sealed
 from napsets.checks.values import Registry
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, Graph
 from napsets.kernels import layout
 from napsets.kernels.layout import Layout
+from napsets.kernels.threads import Progress
 from napsets.predictions import NodeThresholds
 from napsets.quantile import ROUNDING
 from napsets.randomness import node_uniforms
 
 #: Localisers by the name that files call them by.
-LOCALISERS: Registry[Any] = Registry("LOCALISERS")
+LOCALISERS: Registry[Callable[..., Localiser]] = Registry("LOCALISERS")
 
 
 #: The rules of cuts, as kernels know them.
@@ -52,11 +52,11 @@ class Cut(NamedTuple):
     level: float
     rule: Literal["nominal", "at least", "above"] = "nominal"
 
-    def accepts(self, mass: FloatArray | float, whole: FloatArray | float) -> Any:
+    def accepts(self, mass: FloatArray | float, whole: FloatArray | float) -> BoolArray:
         """Whether a mass is enough of the whole."""
         if self.rule == "nominal":
-            return mass >= self.level * whole * (1.0 - ROUNDING)
-        return mass / whole >= self.level if self.rule == "at least" else mass / whole > self.level
+            return np.asarray(mass >= self.level * whole * (1.0 - ROUNDING))
+        return np.asarray(mass / whole >= self.level if self.rule == "at least" else mass / whole > self.level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ class Reference(Sealed):
     scores: FloatArray
     num_nodes: int
     graph: Graph | None = None
-    probabilities: npt.NDArray[Any] | None = None
+    probabilities: AnyArray | None = None
     u: FloatArray | None = None
     labels: IntArray | None = None
 
@@ -155,7 +155,7 @@ class Reference(Sealed):
         return None if self.probabilities is None else sealed(self.probabilities.argmax(axis=1))
 
     @cached_property
-    def by_score(self) -> tuple[FloatArray, npt.NDArray[Any]]:
+    def by_score(self) -> tuple[FloatArray, AnyArray]:
         """The scores in ascending order, and each node's place among them (the number of scores for other nodes)."""
         if self.graph is not None:
             return self.index.sorted_scores, self.index.numbers
@@ -183,13 +183,13 @@ class Local(Protocol):
     """A localiser that knows its reference nodes."""
 
     def thresholds(
-        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
+        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Progress | None = None
     ) -> LocalThresholds:
         """Thresholds of the nodes at each cut, from one search; a node's own score never counts."""
         ...
 
     def ranks(
-        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
+        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> FloatArray:
         """For each node and its score: mass strictly below that score / (1 + total mass)."""
         ...
@@ -228,7 +228,7 @@ class EveryoneLocal:
     reference: Reference
 
     def thresholds(
-        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
+        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Progress | None = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes at each cut: order statistics of the other reference scores."""
         scores, numbers = self.reference.by_score
@@ -241,7 +241,7 @@ class EveryoneLocal:
         return LocalThresholds(values, support, support.astype(np.float64))
 
     def ranks(
-        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
+        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> FloatArray:
         """Return the share of the other reference scores that are strictly below each node's score."""
         known, numbers = self.reference.by_score
@@ -253,8 +253,8 @@ class EveryoneLocal:
         return ranks
 
 
-def pieces(count: int, progress: Any) -> Iterator[slice]:
-    """Yield slices of nodes, and report progress after each."""
+def pieces(count: int, progress: Progress | None) -> Iterator[slice]:
+    """Yield slices of nodes; report progress after each."""
     for first in range(0, count, _PIECE):
         last = min(first + _PIECE, count)
         yield slice(first, last)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, SupportsFloat, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from napsets.errors import InvalidInputError
 from napsets.graph import Direction, check_direction
 from napsets.kernels.layout import Layout, Reach
 from napsets.kernels.search import count_below, find_thresholds
+from napsets.kernels.threads import Progress
 from napsets.localisers.base import (
     LOCALISERS,
     RULES,
@@ -77,10 +78,10 @@ def hop_weights(decay: Decay, hops: int, *, name: str = "decay") -> FloatArray:
     return weights
 
 
-def _evaluate(name: str, decay: Callable[[int], Any], hops: int) -> FloatArray:
+def _evaluate(name: str, decay: Callable[[int], object], hops: int) -> FloatArray:
     values = [decay(k) for k in range(1, hops + 1)]
     try:
-        return np.array([float(value) for value in values], dtype=np.float64)
+        return np.array([float(cast(SupportsFloat, value)) for value in values], dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(f"`{name}` must return a number for each hop; got {shown(values)}") from error
 
@@ -168,13 +169,13 @@ class AroundLocal(ABC):
         """Count reference nodes nearby, all and those numbered below each position; return their weighting, too."""
 
     def thresholds(
-        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
+        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Progress | None = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes at each cut, from one search."""
         return share_search([self], nodes, [cuts], threads=threads, progress=progress)[0]
 
     def ranks(
-        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
+        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> FloatArray:
         """Return the share of each node's mass that lies strictly below its score."""
         index = self.reference.index
@@ -190,9 +191,9 @@ def share_search(
     cuts: Sequence[Sequence[Cut]],
     *,
     threads: int | None = None,
-    progress: Any = None,
+    progress: Progress | None = None,
 ) -> list[LocalThresholds]:
-    """Thresholds of several localisers of one class and reference, each at its own cuts, from one search."""
+    """Compute the thresholds of several localisers with one class and reference, each at its cuts, in one search."""
     reference, settings = locals_[0].reference, [local.localiser for local in locals_]
     groups = reference.predicted if any(setting.alike for setting in settings) else None
     every = sorted({cut for own in cuts for cut in own})
@@ -259,7 +260,7 @@ class Sizes:
 
     near: IntArray  #: Reference nodes by hop, shape (nodes, hops).
     others: IntArray  #: All reference nodes but the node itself.
-    same: IntArray | None = None  #: Those of them that look alike.
+    same: IntArray | None = None  #: Those with the same prediction.
 
     def support(self, weighting: Weighting) -> IntArray:
         """Return the number of reference nodes with weight; a lower bound if both near and alike nodes count."""
@@ -312,13 +313,13 @@ def pooled_sizes(index: Layout, nodes: IntArray, groups: IntArray | None) -> tup
 class Counts:
     """Counts of reference nodes around each node, and of those whose score is below a value."""
 
-    #: By hop, shape (nodes, hops): those below, and all; or what they weigh, where each has a weight of its own.
+    #: By hop, shape (nodes, hops): those below, and all; or their weights, where each node has its own.
     below: IntArray | FloatArray
     near: IntArray | FloatArray
     #: Of all reference nodes but the node itself: those below, and how many there are.
     all_below: IntArray
     others: IntArray
-    #: The same of those that look alike.
+    #: The same for those with the same prediction.
     same_below: IntArray | None = None
     same: IntArray | None = None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray
 from napsets.checks.values import check_number, choose, shown
 from napsets.errors import InvalidInputError, warn
 from napsets.graph import Direction, check_direction
@@ -19,10 +19,10 @@ from napsets.localisers.hops import AroundLocal, Sizes, Weighting
 from napsets.quantile import LARGEST_WEIGHT
 
 #: A name from `LENGTH_DECAYS`, or a function of distances: an array in, as many weights out.
-LengthDecay = str | Callable[[FloatArray], Any]
+LengthDecay = str | Callable[[FloatArray], ArrayLike]
 
-#: Weights by x = distance / radius, from 0 to 1: the unit of the lengths does not matter. None is more than 1, which is
-#: what the node itself weighs.
+#: Weights by x = distance / radius, from 0 to 1: the unit of the lengths does not matter. None is more than 1, the
+#: weight of the node itself.
 LENGTH_DECAYS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "uniform": np.ones_like,
     "hyperbolic": lambda x: 1.0 / (1.0 + x),
@@ -31,7 +31,7 @@ LENGTH_DECAYS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "gaussian": lambda x: np.exp(-4.5 * x * x),
 }
 
-#: How many other reference nodes should be within the default radius.
+#: The number of other reference nodes within the default radius.
 USUAL_COUNT = 50
 #: Reference nodes that a radius is found on, at most.
 _SAMPLE = 256
@@ -160,10 +160,10 @@ class PathLengthsLocal(AroundLocal):
 
 
 def near_radii(reference: Reference, counts: Sequence[int]) -> list[float]:
-    """For each count, the distance within which half of the reference nodes have that many others.
+    """Return, for each count, the distance within which half of the reference nodes have that many others.
 
-    Looked at are at most 256 of them, evenly spread. One that reaches fewer goes by the furthest that it reaches; one
-    that reaches none does not count, and if none does, the radius is 1.
+    At most 256 of them are used, evenly spread. For a node that reaches fewer others, the distance to the furthest
+    counts. Nodes that reach no other do not count; if there are only such nodes, the radius is 1.
     """
     from napsets.kernels.near import near_distances
 
@@ -186,7 +186,7 @@ def _lengths(reference: Reference) -> FloatArray:
     return np.ones(graph.num_edges) if graph.lengths is None else graph.lengths
 
 
-def _own_weights(decay: Callable[[FloatArray], Any], distances: FloatArray) -> FloatArray:
+def _own_weights(decay: Callable[[FloatArray], ArrayLike], distances: FloatArray) -> FloatArray:
     """Call the user's weight function, and check its result."""
     result = decay(distances.copy())
     try:

@@ -19,7 +19,7 @@ import numpy as np
 from napsets.checks.arguments import FloatArray, IntArray, check_numbers
 from napsets.checks.values import check_threads
 from napsets.errors import InvalidInputError
-from napsets.kernels.threads import stages
+from napsets.kernels.threads import Progress, stages
 from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, pieces
 from napsets.localisers.weights import NodeWeights
 from napsets.quantile import LARGEST_WEIGHT
@@ -32,16 +32,16 @@ class _Sums:
         self.sums = np.append(0.0, np.cumsum(values))
         self.steps = np.append(np.diff(self.sums), 0.0)  # the last one for nodes that are not among them
 
-    def before(self, position: Any, own: IntArray) -> FloatArray:
+    def before(self, position: IntArray | int, own: IntArray) -> FloatArray:
         """Return the sum of the numbers before a position, without a node's own."""
         before: FloatArray = self.sums[position] - np.where(own < position, self.steps[own], 0.0)
         return before
 
 
 class ImportanceLocal:
-    """Reference nodes with one weight each, whatever the node to predict, which has its own weight, or `own`."""
+    """Reference nodes with one weight each, for all nodes to predict, whose own weights are the same or `own`."""
 
-    def __init__(self, localiser: Any, reference: Reference, weights: FloatArray, own: float | None = None) -> None:
+    def __init__(self, localiser: _Shift, reference: Reference, weights: FloatArray, own: float | None = None) -> None:
         self.localiser, self.reference = localiser, reference
         self._weights = weights
         self._own = weights if own is None else np.full(weights.size, own)
@@ -57,7 +57,7 @@ class ImportanceLocal:
         return total, np.where((self._own[nodes] == 0) & (support == 0), 1.0, self._own[nodes]) + total
 
     def thresholds(
-        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
+        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Progress | None = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes at each cut; nodes of weight 0 without any mass around have none."""
         check_threads(threads)
@@ -84,7 +84,7 @@ class ImportanceLocal:
         return first
 
     def ranks(
-        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
+        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> FloatArray:
         """Return the share of each node's mass that lies strictly below its score."""
         ranks = np.empty(nodes.size)
@@ -101,7 +101,7 @@ class ImportanceLocal:
         return NodeWeights(others[chosen], weights[chosen] / (self._own[node] or 1.0), self._scores[chosen])
 
     def _support(self, nodes: IntArray) -> IntArray:
-        """Return how many reference nodes weigh something for each node; it does not count for itself."""
+        """Return the number of reference nodes with weight for each node; it does not count for itself."""
         labelled = np.zeros(self._weights.size, dtype=np.int64)
         labelled[self.reference.nodes] = self._weights[self.reference.nodes] > 0
         support: IntArray = labelled.sum() - labelled[nodes]
@@ -202,7 +202,7 @@ class LabelShiftLocal:
     reference: Reference
 
     def thresholds(
-        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
+        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Progress | None = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes for each label, at each cut."""
         ratios = np.array(self.localiser.ratios)
@@ -222,7 +222,7 @@ class LabelShiftLocal:
         )
 
     def ranks(
-        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
+        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> FloatArray:
-        """Refuse: a rank would depend on the label that is asked about."""
+        """Raise an error: a rank would depend on the candidate label."""
         raise InvalidInputError("`level` must be Nominal() with LabelShift, which needs no held-out labels")

@@ -9,19 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, as_array, check_numbers
+from napsets.checks.arguments import AnyArray, FloatArray, IntArray, as_array, check_numbers
 from napsets.checks.values import check_number
 from napsets.errors import InvalidInputError
+from napsets.kernels.threads import Progress
 from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference
 from napsets.quantile import LARGEST_WEIGHT
 
+if TYPE_CHECKING:
+    import scipy.sparse
+
 #: Nodes between two reports.
 _REPORTED = 256
-#: What a sparse matrix is made of.
+#: The arrays of a sparse matrix.
 _PARTS = ("data", "indices", "indptr")
 
 
@@ -83,19 +87,19 @@ class Weights:
             return f"Weights({getattr(self.weights, '__qualname__', self.weights)}, own={self.own:g})"
         return f"Weights({self.weights.nnz:,} weights of {self.weights.shape[0]:,} nodes, own={self.own:g})"
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, AnyArray]:
         """Return the matrix as arrays, to be saved."""
         return {f"weights_{name}": getattr(self.weights, name) for name in _PARTS}
 
     @staticmethod
-    def matrix_of(arrays: Mapping[str, Any]) -> Any:
+    def matrix_of(arrays: Mapping[str, AnyArray]) -> scipy.sparse.csr_array | None:
         """Rebuild the matrix from `arrays`; None if there is none."""
         import scipy.sparse
 
         parts: Any = tuple(arrays.get(f"weights_{name}") for name in _PARTS)
         if parts[0] is None:
             return None
-        matrix: Any = scipy.sparse.csr_array(parts, shape=(parts[2].size - 1,) * 2)
+        matrix: scipy.sparse.csr_array = scipy.sparse.csr_array(parts, shape=(parts[2].size - 1,) * 2)
         matrix.check_format(full_check=True)
         return matrix
 
@@ -107,7 +111,7 @@ class Weights:
         return WeightsLocal(self, reference)
 
 
-def _square(weights: Any) -> Any:
+def _square(weights: Any) -> scipy.sparse.csr_array:
     """Check a square matrix of weights, and copy it to CSR without duplicates."""
     import scipy.sparse
 
@@ -157,7 +161,7 @@ class WeightsLocal:
         chosen = places[order]
         return NodeWeights(self.reference.nodes[chosen], values[order], self.reference.scores[chosen])
 
-    def _masses(self, nodes: IntArray, progress: Any) -> Iterator[tuple[int, NodeWeights, FloatArray]]:
+    def _masses(self, nodes: IntArray, progress: Progress | None) -> Iterator[tuple[int, NodeWeights, FloatArray]]:
         """Yield, for each node, the reference nodes with weight and the running sums of their weights."""
         for row, node in enumerate(nodes.tolist()):
             weighed = self._weighed(node)
@@ -166,7 +170,7 @@ class WeightsLocal:
                 progress(row + 1, nodes.size)
 
     def thresholds(
-        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
+        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Progress | None = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes at each cut."""
         values, support = np.full((len(cuts), nodes.size), np.inf), np.zeros(nodes.size, dtype=np.int64)
@@ -185,7 +189,7 @@ class WeightsLocal:
         return LocalThresholds(values, support, size)
 
     def ranks(
-        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
+        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> FloatArray:
         """Return the share of each node's mass that lies strictly below its score."""
         ranks = np.zeros(nodes.size)

@@ -72,7 +72,8 @@ def make_method(name: str, *, by: Any = None, level: Level | str | None = None, 
     method = replace(method, **{key: value for key, value in given.items() if key not in own})
     if isinstance(method, Method) and level is not None:
         method = replace(method, level=_make_level(level, method.level))
-    return method if by is None else with_groups(method, make_groups(by))
+    groups = make_groups(by)
+    return method if groups is None else with_groups(method, groups)
 
 
 def _make_level(level: Level | str, before: Level) -> Level:
