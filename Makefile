@@ -1,13 +1,13 @@
 # Two commands do everything from a fresh clone: `make demo` and `make test`.
 PYTHON ?= python3
 VENV   ?= .venv
-BIN    := $(VENV)/bin
+BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 JOBS   ?= 2
 
 .DEFAULT_GOAL := help
 # Half a virtual environment (Debian without python3-venv) must not pass for a whole one the next time.
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-plain lint bench package docs clean
+.PHONY: help demo test test-all test-oldest test-plain lint bench package docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,16 @@ test-all: lint  ## the slow tests too
 
 test-plain: $(VENV)/.dev  ## the tests with torch, as on a processor without vector instructions: other last digits
 	ATEN_CPU_CAPABILITY=default $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "gnn and not slow"
+
+# The core alone, in an environment of its own; PyArrow and pandas only read and write what tests compare.
+OLDEST := numpy==1.24.* scipy==1.10.* numba==0.59.* pyarrow==15.* pandas==2.2.*
+CORE   := $(addprefix tests/,test_quantile.py test_graph.py test_sets.py test_levels.py test_randomness.py test_groups.py \
+          test_validity.py localisers kernels scores properties methods)
+
+test-oldest:  ## the tests of the core, with the oldest NumPy, SciPy and Numba that are supported
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet $(OLDEST) networkx pytest hypothesis
+	PYTHONPATH=src:. $(VENV)-oldest/bin/python -m pytest -m "not slow" $(CORE)
 
 bench: $(VENV)/.dev  ## measure speed; writes benchmarks/results/
 	$(BIN)/python -m benchmarks.speed

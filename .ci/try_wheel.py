@@ -33,7 +33,7 @@ print(f"napsets {ns.__version__} on Python {sys.version.split()[0]}: {sets!r}")
 
 
 def check_contents(wheel: Path) -> None:
-    """Refuse a wheel or a source archive that lacks something or brings what it should not."""
+    """Check that the wheel and the source archive contain the package, and nothing else."""
     names = zipfile.ZipFile(wheel).namelist()
     assert "napsets/py.typed" in names, "the wheel is not typed"
     strange = [name for name in names if not name.startswith(("napsets/", "napsets-"))]
@@ -46,7 +46,7 @@ def check_contents(wheel: Path) -> None:
 
 
 def check_laboratory(wheel: zipfile.ZipFile) -> None:
-    """Refuse a wheel with a study, a peer, a training recipe or a loader of collections, or that imports one."""
+    """Check that the wheel contains nothing of the folder `studies`, and imports nothing from it."""
     laboratory = {path.read_bytes() for path in LABORATORY.rglob("*.py") if path.name != "__init__.py"}
     for name in wheel.namelist():
         source = wheel.read(name)
@@ -61,13 +61,14 @@ def try_with(python: str, wheel: Path) -> None:
     """Install the wheel with one interpreter, use the core, then the command."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([python, "-m", "venv", folder], check=True)
-        inside = str(Path(folder) / "bin" / "python")
+        programs = Path(folder) / ("Scripts" if sys.platform == "win32" else "bin")
+        inside = str(programs / "python")
         pip = [inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, str(wheel)], check=True, cwd=folder)
         subprocess.run([inside, "-c", CORE], check=True, cwd=folder)
         subprocess.run([*pip, f"{wheel}[cli]"], check=True, cwd=folder)
         for command, wanted in ((["methods", "--json"], '"auto"'), (["predict", "--help"], "--edges")):
-            program = [str(Path(folder) / "bin" / "napsets"), *command]
+            program = [str(programs / "napsets"), *command]
             shown = subprocess.run(program, check=True, cwd=folder, capture_output=True, text=True)
             assert wanted in shown.stdout, shown.stdout
 

@@ -36,7 +36,7 @@ def main(people: int = 1500) -> None:
     rest = np.setdiff1d(np.arange(people), known)
     sets = auto.predict(rest)
     print(auto.choice)
-    print(f"{sets.ids[0]} works in {' or '.join(sets[0])}")
+    print(f"{names[rest[0]]} works in {' or '.join(sets[0])}")
     print(f"coverage {ns.coverage(sets, team):.3f}, mean size {ns.mean_size(sets):.2f}")
 
 

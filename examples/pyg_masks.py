@@ -27,6 +27,7 @@ def main(epochs: int = 60) -> None:
     # Any Data object with train_mask, val_mask and test_mask; this one is a random block model.
     drawn = ns.datasets.load("dcsbm", num_nodes=3000, num_features=16, mean_degree=12, seed=0)
     data = ns.datasets.to_pyg(drawn)
+    assert isinstance(data.y, torch.Tensor)
     torch.manual_seed(0)
     model = GCN(data.num_features, drawn.num_classes)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)

@@ -38,6 +38,14 @@ def test_a_pyg_model_with_masks_gets_its_sets(capsys):
     assert low <= covered(capsys.readouterr().out) <= high
 
 
+@pytest.mark.gnn
+def test_a_model_that_the_library_trains_gets_its_sets(capsys):
+    pytest.importorskip("torch_geometric")
+    run("train_and_predict", 3)
+    low, high = band(apart=3000, tested=6000)
+    assert low <= covered(capsys.readouterr().out) <= high
+
+
 def test_a_model_of_another_framework_gets_its_sets(capsys):
     pytest.importorskip("sklearn")
     run("another_framework")

@@ -73,6 +73,35 @@ def test_the_choice_survives_a_file(tmp_path: Path) -> None:
     assert str(ns.load(tmp_path / "auto.npz").choice) == str(auto.choice)
 
 
+@pytest.mark.parametrize(
+    ("batches", "message"),
+    [
+        (lambda: [P[:100], P[100:]], r"got a list of 2 batches\. Pass np\.concatenate\(batches\)"),
+        (lambda: (P[: SIZE // 2], P[SIZE // 2 :]), "got a tuple of 2 batches"),
+        (lambda: iter(P), "Run the model on its batches, and join the outputs"),
+    ],
+)
+def test_batches_are_to_be_joined(batches: Any, message: str) -> None:
+    with pytest.raises(ns.InvalidInputError, match=f"`probabilities` must be one array.*{message}"):
+        ns.SplitConformal().calibrate(batches(), Y, KNOWN)
+    ns.SplitConformal().calibrate(list(P), Y, KNOWN)  # rows are no batches
+    with pytest.raises(ns.InvalidInputError, match=r"`labels` must be one array.*batches"):
+        ns.SplitConformal().calibrate(P, [Y[:100], Y[100:]], KNOWN)
+
+
+@pytest.mark.gnn
+def test_a_loader_gets_a_sentence_wherever_it_is_passed() -> None:
+    torch = pytest.importorskip("torch")
+    loader = torch.utils.data.DataLoader(torch.tensor(P), batch_size=50)
+    with pytest.raises(ns.InvalidInputError, match=r"`probabilities` must be one array.*got a DataLoader"):
+        ns.SplitConformal().calibrate(loader, Y, KNOWN)
+    with pytest.raises(ns.InvalidInputError, match=r"`graph` must hold all edges at once; a DataLoader"):
+        ns.NAPS().calibrate(loader, P, Y, KNOWN)
+    pytest.importorskip("torch_geometric")
+    with pytest.raises(ns.InvalidInputError, match=r"`data` must hold all edges at once; a DataLoader"):
+        ns.gnn.predict_sets(torch.nn.Linear(2, 3), loader, KNOWN, REST)
+
+
 # -- methods -----------------------------------------------------------------------------------------------------------
 
 

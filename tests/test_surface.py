@@ -116,9 +116,10 @@ def test_strict_type_checkers_accept_the_first_lines_of_users():
 
 
 @pytest.mark.slow
-def test_pyright_accepts_the_first_lines_of_users():
+def test_pyright_accepts_the_first_lines_of_users_and_the_examples():
     pytest.importorskip("pyright")
-    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, *FIRST_LINES]
+    examples = [str(path) for path in sorted((Path(__file__).parents[1] / "examples").rglob("*.py"))]
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, *FIRST_LINES, *examples]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout
 

@@ -43,6 +43,8 @@ class ConformalSets(torch.nn.Module):
             sets smaller where neighbors tend to share a class. (default: :obj:`0.5`)
     """
 
+    threshold: Tensor
+
     def __init__(self, alpha: float = 0.1, score: str = "aps", diffusion: float = 0.5) -> None:
         super().__init__()
         if not 0.0 < alpha < 1.0:
@@ -132,6 +134,7 @@ def conformal_sets(
         probs = model(data.x, data.edge_index).softmax(dim=1)
     finally:
         model.train(training)
+    assert isinstance(data.y, Tensor)
     module = ConformalSets(alpha, score, diffusion)
     module.calibrate(probs, data.y, calibration_mask, data.edge_index)
     return module(probs, data.edge_index)

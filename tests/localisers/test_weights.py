@@ -198,7 +198,7 @@ def test_weights_of_ones_own_are_exact_with_an_exact_level_and_inspected(world):
 
 def test_weights_tell_how_far_they_are(world):
     reports = []
-    local = ns.Weights(sp.eye_array(300, format="csr")).fit(Reference(np.arange(150), np.ones(150), 300))
+    local = ns.Weights(sp.csr_array(sp.identity(300))).fit(Reference(np.arange(150), np.ones(150), 300))
     local.thresholds(np.arange(300), [Cut(0.9)], progress=lambda done, total: reports.append((done, total)))
     assert reports == [(256, 300), (300, 300)]
 
@@ -224,7 +224,7 @@ def test_what_are_no_weights_is_refused(make, message):
 @pytest.mark.parametrize(
     ("localiser", "message"),
     [
-        (ns.Weights(sp.eye_array(3, format="csr")), "`weights` must have one row per node, 300"),
+        (ns.Weights(sp.csr_array(sp.identity(3))), "`weights` must have one row per node, 300"),
         (ns.Weights(lambda node, known: known[:2]), "`weights` must return one weight per reference node, 150"),
         (ns.Weights(lambda node, known: -1.0 * known - 1), "`weights` must be finite"),
         (ns.CovariateShift([1.0, 2.0]), "`ratios` must have one entry per node, 300; got 2"),

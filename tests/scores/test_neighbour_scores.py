@@ -163,7 +163,8 @@ LARGE = ns.Graph.from_edge_index(np.random.default_rng(0).integers(20_000, size=
     "values",
     [
         np.ones((3, 2)), np.ones((20_001, 2)), np.ones(20_000), np.ones((20_000, 2, 1)), np.float64(1), None, "text",
-        np.ones((20_000, 1), dtype=complex), np.full((20_000, 1), "1"), sp.eye_array(20_000), [[1.0], [1.0, 2.0]],
+        np.ones((20_000, 1), dtype=complex), np.full((20_000, 1), "1"), sp.csr_array(sp.identity(20_000)),
+        [[1.0], [1.0, 2.0]],
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("graph", [LARGE, GRAPH], ids=["by kernels", "by NumPy"])

@@ -103,6 +103,7 @@ def as_column(name: str, value: object) -> AnyArray:
     if type(value) is np.ndarray:
         return value
     refuse_masked(name, value)
+    refuse_batches(name, value)
     try:
         if hasattr(value, "detach"):  # a tensor goes to memory that NumPy can read, in a type that it supports
             tensor: Any = value.detach().cpu()
@@ -112,6 +113,20 @@ def as_column(name: str, value: object) -> AnyArray:
         raise
     except Exception as error:  # other libraries' arrays raise what they like, tensors without data among them
         raise InvalidInputError(f"`{name}` must be an array; got {type(value).__name__}: {error}") from error
+
+
+def refuse_batches(name: str, value: object) -> None:
+    """Reject a list of matrices, and an iterator or a loader that makes them: rows of all nodes belong in one array."""
+    wanted = f"`{name}` must be one array with an entry per node, in the order of the nodes"
+    if isinstance(value, list | tuple):
+        shapes = [shape for part in value[:2] if (shape := getattr(part, "shape", None)) is not None]
+        if any(len(shape) > 1 for shape in shapes) or len(set(map(tuple, shapes))) > 1:
+            joined = "torch.cat(batches)" if hasattr(value[0], "detach") else "np.concatenate(batches)"
+            raise InvalidInputError(f"{wanted}; got a {type(value).__name__} of {len(value)} batches. Pass {joined}.")
+    elif hasattr(value, "__next__") or (hasattr(value, "batch_size") and hasattr(value, "__iter__")):
+        raise InvalidInputError(
+            f"{wanted}; got a {type(value).__name__}. Run the model on its batches, and join the outputs."
+        )
 
 
 def refuse_masked(name: str, value: object) -> None:

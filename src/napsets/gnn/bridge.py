@@ -19,6 +19,7 @@ from napsets.errors import InvalidInputError, warn
 from napsets.gnn.training import evaluating
 from napsets.graph import Graph
 from napsets.methods import Auto, Calibratable, make_method
+from napsets.other_graphs import check_whole
 from napsets.predictions import PredictionSets
 
 
@@ -80,6 +81,7 @@ def predict_sets(
     >>> len(sets) == int(data.test_mask.sum())
     True
     """
+    check_whole("data", data)
     probabilities = probabilities_of(model, data, outputs=outputs, forward=forward, device=device)
     graph = Graph.from_pyg(data, directed=directed)
     size = graph.num_nodes

@@ -13,6 +13,7 @@ counted. The answer may be any node's score, also one that the search never met.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -28,14 +29,14 @@ def needed_mass(level: float, rule: int, total: float, rounding: float) -> float
     division by one number never decreases, so there is a smallest float whose quotient is large enough.
     """
     whole = 1.0 + total
-    if not (level < float("inf") and whole < float("inf")):  # NaN among them: halving would never end
-        return float("inf")
+    if not (level < math.inf and whole < math.inf):  # NaN among them: halving would never end
+        return math.inf
     if rule == NOMINAL:
         needed = level * whole * (1.0 - rounding)
-        return needed if needed > 0.0 else -float("inf")
+        return needed if needed > 0.0 else -math.inf
     above = rule == ABOVE
     if level < 0.0 or (level == 0.0 and not above):
-        return -float("inf")
+        return -math.inf
     # Two floats with the wanted one between them, then halving: as a rule a handful of floats lies between.
     high = level * whole * (1.0 + 1e-15) + whole * 1e-323
     while not (high / whole > level if above else high / whole >= level):
