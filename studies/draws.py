@@ -24,7 +24,7 @@ import scipy.sparse as sp
 import napsets as ns
 from napsets.datasets import NodeDataset, NodePredictions, amazon_predictions
 from napsets.datasets.amazon import round_rows
-from napsets.evaluation.verdict_words import level_labels
+from napsets.evaluation.promise import level_labels
 from napsets.features import COLUMNS, Directions, Features, check_features
 from napsets.methods import METHODS, CalibrationData, make_method
 from napsets.methods.table import suitable

@@ -140,13 +140,17 @@ def hits_law(labels: int, alpha: float, judged: int) -> FloatArray:
     return law
 
 
+#: Labels are few where another draw of them could cost this much coverage.
+FEW = 0.05
+
+
 def few_labels(labels: int, alpha: float) -> str | None:
-    """Return a warning if labels are so few that sets could miss twice as often as they should, or never."""
+    """Return a warning if labels are so few that another draw of them could cost much coverage, or give full sets."""
     needed = fewest_ranks(alpha)
     if labels < needed:
         return f"{labels:,} labels are too few to set a level at alpha = {alpha:g}, which takes {needed:,}"
     low, high = coverage_band(labels, alpha)
-    if low >= 1.0 - 2.0 * alpha:
+    if low >= 1.0 - alpha - FEW:
         return None
     return (
         f"{labels:,} labels are few: with others, coverage could be anywhere from {100 * low:.0f} to {100 * high:.0f} %"

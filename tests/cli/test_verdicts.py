@@ -34,7 +34,7 @@ def test_predict_promises_what_is_proven(run_json, larger, tmp_path, method):
     assert verdict["size"] == answer["mean_size"]
     assert (verdict["apart"], verdict["proven"]) == (apart, method != "naps")
     low, high = coverage_band(apart or 300, 0.1)
-    promise = f"it lies between {100 * low:.1f} and {100 * high:.1f} % in 95 of 100 cases"
+    promise = f"it lies between {100 * low:.1f} and {100 * high:.1f} % in 95 of 100 draws of labels"
     assert (promise in verdict["lines"][1]) == (method != "naps")
 
 

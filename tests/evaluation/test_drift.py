@@ -8,6 +8,7 @@ from scipy.stats import binom, chi2_contingency
 
 import napsets as ns
 from napsets.evaluation.drift import ALARM, WORTH, drift_of, drifts
+from napsets.evaluation.sentences import drift_text
 
 NODES = 1200
 
@@ -58,8 +59,8 @@ def test_labels_of_hubs_alone_are_said_to_differ_in_degree_and_by_how_much(graph
     # A quarter of the nodes are labelled, all of them above the third quartile.
     assert degree.distance > 0.7
     assert degree.shares[0] > degree.shares[1]
-    assert str(degree).startswith("the labelled nodes differ from the other nodes in degree: nodes with ")
-    assert f"(total variation distance {degree.distance:.2f}, p < 10⁻⁶)" in str(degree)
+    assert drift_text(degree).startswith("the labelled nodes differ from the other nodes in degree: nodes with ")
+    assert f"(total variation distance {degree.distance:.2f}, p < 10⁻⁶)" in drift_text(degree)
 
 
 def test_labels_that_avoid_a_class_are_said_to_differ_in_it_by_its_name(graph, predicted) -> None:

@@ -33,7 +33,7 @@ def test_labels_that_withdraw_the_promise_as_calibration_keep_it_as_evidence(nam
     assert broken.withdrawn
     assert broken.lines[1] == (
         "What to do: label a few hundred nodes drawn at random among those without a label, and pass these as "
-        "calibration (`--labels`) and the labels that you have as evidence (`--evidence`)."
+        "`calibration=` and the labels that you have as `evidence=`."
     )
     calibrated = method.calibrate(*arrays, random, evidence=biased)
     verdict = foresee(calibrated, name, alpha=0.1, nodes=rest, size=1.0, infinite=0, outputs=world["outputs"])

@@ -13,8 +13,7 @@ import napsets as ns
 from napsets.evaluation.comparison import compare
 from napsets.evaluation.drift import ALARM, accuracy_on, drifts
 from napsets.evaluation.kinds import INTERVALS, SETS
-from napsets.evaluation.verdict import foresee
-from napsets.evaluation.verdict_words import Verdict
+from napsets.evaluation.verdict import Verdict, foresee
 from worlds import amazon_by_heart, make_numbers
 
 
@@ -111,7 +110,7 @@ def test_predicted_nodes_that_are_easier_are_warned_of_but_withdraw_nothing() ->
         calibrated, "split", alpha=0.1, nodes=world["train"], size=1.0, infinite=0, outputs=world["outputs"]
     )
     easier = [text for text in verdict.warnings if "finds the predicted nodes easier than the labelled nodes" in text]
-    assert "leave those out (--training)" in easier[0]
+    assert "leave those out of `predict(nodes)`" in easier[0]
     assert verdict.withdrawn == ""
 
 
@@ -174,3 +173,39 @@ def test_calibration_nodes_of_a_train_mask_are_warned_of() -> None:
     assert verdict.lines[0].startswith(
         "No promise of coverage can be made: the model was trained on 20 calibration labels (`train_mask`)."
     )
+
+
+@pytest.mark.parametrize("mixed", [0.3, 0.6])
+def test_labels_mixed_into_the_probabilities_of_labelled_nodes_withdraw_the_promise(mixed: float) -> None:
+    world = amazon_by_heart()
+    some = np.random.default_rng(3).choice(world["rest"], 600, replace=False)
+    outputs = np.maximum(world["outputs"], 1e-6) ** 0.3  # a cautious model, whose labels are no surprise for its claims
+    outputs /= outputs.sum(axis=1, keepdims=True)
+    honest = ns.make_method("split").calibrate(world["graph"], outputs, world["labels"], some)
+    nodes = np.setdiff1d(world["rest"], some)
+    assert honest.verdict(nodes).withdrawn == ""
+    outputs[some] *= 1.0 - mixed
+    outputs[some, world["labels"][some]] += mixed
+    calibrated = ns.make_method("split").calibrate(world["graph"], outputs, world["labels"], some)
+    assert ns.coverage(calibrated.predict(nodes), world["labels"]) < 0.85
+    verdict = calibrated.verdict(nodes)
+    assert verdict.findings[0].kind == "leaked labels"
+    accuracy = verdict.findings[0].numbers["accuracy"]
+    assert accuracy.least == outputs[some, world["labels"][some]].min()
+    assert accuracy.share == (outputs[some].argmax(axis=1) == world["labels"][some]).mean()
+    assert "guaranteed" not in str(verdict)
+
+
+@pytest.mark.parametrize("power", [0.2, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("smoothed", [0.0, 0.3])
+def test_random_labels_of_models_that_claim_too_little_or_too_much_leak_nothing(power: float, smoothed: float) -> None:
+    world, rng = amazon_by_heart(), np.random.default_rng(7)
+    outputs = np.maximum(world["outputs"], 1e-9) ** power
+    outputs /= outputs.sum(axis=1, keepdims=True)
+    outputs = (1.0 - smoothed) * outputs + smoothed / outputs.shape[1]
+    for size in (100, 300, 1000):
+        for _ in range(10):
+            some = rng.choice(world["rest"], size, replace=False)
+            accuracy = accuracy_on(SETS, outputs[some], world["labels"][some], outputs[world["rest"]])
+            assert accuracy is not None
+            assert not accuracy.leaked

@@ -13,13 +13,14 @@ import pytest
 import napsets as ns
 from napsets.evaluation import verdict
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
-from napsets.evaluation.judgement import evenness, gaps_of, size_change
+from napsets.evaluation.findings import Finding
+from napsets.evaluation.judgement import Interval, evenness, gaps_of, size_change
 from napsets.evaluation.results import Comparison
-from napsets.evaluation.verdict import foresee, judge_methods
-from napsets.evaluation.verdict_words import Interval, Verdict
+from napsets.evaluation.verdict import Verdict, foresee, judge_methods
 from napsets.levels import Exact, coverage_band
 from napsets.localisers import Everyone
 from napsets.methods import METHODS, Method
+from napsets.methods.table import name_of
 from worlds import make_numbers, make_ring
 
 # -- which method ------------------------------------------------------------------------------------------------------
@@ -132,7 +133,8 @@ def test_the_lines_say_the_numbers(ring_comparison: Comparison) -> None:
     ]
     assert gain.startswith(
         f"Use Auto: average set size {verdict.size:.2f}, compared with {verdict.baseline_size:.2f} for split APS "
-        f"({change[0]} %, 95 % interval {change[1]} to {change[2]} %). Coverage is "
+        f"({change[0]} %, 95 % interval {change[1]} to {change[2]} %) and {verdict.plain.size:.2f} for split "
+        "THR. Coverage is "
     )
     assert f"chance alone gives {100 * verdict.chance:.1f}." in gain
     assert (
@@ -147,21 +149,42 @@ def test_the_lines_say_the_numbers(ring_comparison: Comparison) -> None:
 
 
 def test_all_warnings_are_printed_and_a_withdrawn_promise_stands_first(ring_comparison: Comparison) -> None:
-    verdict = replace(ring_comparison.verdict(), warnings=("first", "second", "third"))
-    assert verdict.lines[-3:] == ("Warning: first.", "Warning: second.", "Warning: third.")
-    withdrawn = replace(verdict, withdrawn="first")
-    assert withdrawn.lines[0] == "No promise of coverage can be made: first."
-    assert withdrawn.lines[-2:] == ("Warning: second.", "Warning: third.")
+    few, alpha = (
+        Finding("few labels", {"labels": 60, "low": 0.8, "high": 0.95}),
+        Finding("alpha as coverage", {"alpha": 0.9}),
+    )
+    verdict = replace(ring_comparison.verdict(), findings=(few, alpha))
+    assert [line.split(":")[0] for line in verdict.lines[-2:]] == ["Warning", "Warning"]
+    assert "only 60 labels set the level" in verdict.lines[-2]
+    assert "set `alpha=0.1`" in verdict.lines[-1]
+    trained = Finding("trained on labels", {"labels": 7}, True, ("unseen labels",))
+    withdrawn = replace(verdict, findings=(trained, few))
+    assert withdrawn.lines[0].startswith("No promise of coverage can be made: the model was trained on 7 calibration")
+    assert "only 60 labels" in withdrawn.lines[-1]
+
+
+def test_each_surface_names_what_helps_in_its_own_words(ring_comparison: Comparison) -> None:
+    sample = Finding("trained on labels", {"labels": 7}, True, ("sample",))
+    alpha = Finding("alpha as coverage", {"alpha": 0.9})
+    verdict = replace(ring_comparison.verdict(), findings=(sample, alpha))
+    python, terminal = str(verdict), str(replace(verdict, surface="terminal"))
+    for text in ("`calibration=`", "`evidence=`", "`alpha=0.1`"):
+        assert text in python
+        assert text not in terminal
+    for text in ("`--labels`", "`--evidence`", "`--alpha 0.1`"):
+        assert text in terminal
+        assert text not in python
 
 
 def test_the_smallest_sets_are_named_with_how_even_they_are(ring_comparison: Comparison) -> None:
     smallest = replace(ring_comparison.verdict(), smallest=None)
     assert not any("If small sets matter most" in line for line in smallest.lines)
     other = verdict.Alternative("thr", "Split THR", 1.1, LESS, 0.08, MORE)
-    changed = replace(ring_comparison.verdict(), smallest=other, gap=0.05)
+    changed = replace(ring_comparison.verdict(), smallest=other, under=0.05)
     assert changed.lines[2] == (
         "If small sets matter most: split THR makes the smallest sets, average set size 1.10 (−20.0 %, 95 % interval "
-        "−30.0 to −10.0 %); its coverage is less even (8.0 points off the target per neighbourhood, compared with 5.0)."
+        "−30.0 to −10.0 %); its coverage is less even (8.0 points short of the target per neighbourhood, compared with "
+        "5.0)."
     )
 
 
@@ -207,17 +230,18 @@ def test_without_truth_it_says_what_is_expected_and_promised(name: str) -> None:
     assert math.isnan(verdict.coverage)
     assert verdict.gain.count(f"average set size {ns.mean_size(sets):.2f} on 1,000 nodes") == 1
     if name == "auto":
-        score = [one for one in calibrated.choice.candidates if one.step == "score"]
-        chosen = next(one for one in score if one.chosen)
-        assert verdict.baseline_size == score[0].value
-        assert verdict.change.value == pytest.approx(chosen.value / score[0].value - 1)
-        assert (
-            f"{chosen.value:.2f} was expected, compared with {score[0].value:.2f} for the model alone" in verdict.gain
-        )
+        assert "which ignore the graph; it chose " in verdict.gain
     else:
         assert "no other method was tried" in verdict.gain
     low, high = coverage_band(249 if name == "auto" else 500, 0.1)
-    promise = f"it lies between {100 * low:.1f} and {100 * high:.1f} % in 95 of 100 cases"
+    plain = [name for name in ("split", "thr") if name != name_of(calibrated.method)]
+    for other, size in zip(plain, (verdict.baseline_size, getattr(verdict.plain, "size", None)), strict=False):
+        alone = ns.make_method(other).calibrate(
+            *(world[key] for key in ("graph", "probabilities", "labels", "calibration"))
+        )
+        assert size == ns.mean_size(alone.predict(world["nodes"]))
+        assert f"{size:.2f} for split {'THR' if other == 'thr' else 'APS'}" in verdict.gain
+    promise = f"it lies between {100 * low:.1f} and {100 * high:.1f} % in 95 of 100 draws of labels"
     assert (promise in verdict.certainty) == (name != "naps")
 
 
@@ -237,7 +261,7 @@ def test_the_verdict_says_widths(widths: Comparison) -> None:
     assert verdict.lines[0].startswith(
         f"Use Auto: average interval width {verdict.size:.3g}, compared with {verdict.baseline_size:.3g} for split CQR"
     )
-    assert "in degree, prediction, confidence" in verdict.looked_at
+    assert "in degree, prediction, confidence" in verdict.checked[-1]
     assert json.loads(json.dumps(verdict.row()))["lines"] == list(verdict.lines)
 
 
@@ -270,5 +294,5 @@ def test_the_whole_line_counts_as_wider(monkeypatch, widths, width, endless, eve
 
 def test_evenness_is_that_of_the_gaps(widths: Comparison) -> None:
     over, gaps = gaps_of(widths)
-    assert over == "neighbourhood"
+    assert over == "degree"  # of neighbourhoods there are too few
     assert widths.verdict().evenness == evenness(gaps[4], gaps[0])

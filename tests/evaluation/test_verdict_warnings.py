@@ -13,8 +13,9 @@ def test_no_warning_is_said_with_what_was_checked(ring_comparison: Comparison) -
     verdict = ring_comparison.verdict()
     assert verdict.warnings == ()
     assert verdict.lines[-1] == (
-        "Warnings: none (checked: number of labels, support, coverage by class and degree, whether labelled nodes "
-        "differ from the others in degree, predicted class, confidence, agreement with neighbours)."
+        "Warnings: none (checked: number of labels, support, coverage by neighbourhood and class and degree on 1,800 "
+        "labels, whether labelled nodes differ from the others in degree, predicted class, confidence, agreement with "
+        "neighbours)."
     )
 
 

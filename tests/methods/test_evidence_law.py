@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from napsets.evaluation.verdict_words import level_labels
+from napsets.evaluation.promise import level_labels
 from napsets.levels import Exact, hits_law
 from napsets.localisers import Everyone, Hops
 from napsets.methods import Auto, Method

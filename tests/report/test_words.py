@@ -7,15 +7,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from napsets.report.words import Words, code, quoted, sentence, size_range, unbroken
+from napsets.report.words import Words, code, quoted, sentence, sizes_text, unbroken
 
 
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        (size_range(np.array([1, 1, 2, 2, 3, 3])), "1 to 3"),
-        (size_range(np.array([1, 1, 2])), "1 or 2"),
-        (size_range(np.array([1, 1, 1, 1])), "1"),
+        (sizes_text(np.ones(9), Words()), "All lists have at most 1 class."),
+        (
+            sizes_text(np.repeat([1, 2, 8], [6, 3, 1]), Words()),
+            "60 of 100 lists have at most 1 class, and 10 of 100 have more than 2.",
+        ),
+        (
+            sizes_text(np.repeat([1, 3], [39, 1]), Words()),
+            "98 of 100 lists have at most 1 class, and the longest has 3.",
+        ),
         (quoted(["a"]), "“a”"),
         (quoted(["a", "b", "c"]), "“a”, “b” and “c”"),
         (quoted(["a", "b", "c"], most=2), "“a” and 2 more"),

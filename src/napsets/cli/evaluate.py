@@ -129,13 +129,13 @@ _SIZES: dict[type[Prediction], dict[str, str | None]] = {
 
 def _tables(prediction: type[Prediction], result: Figures) -> list[Group]:
     def shown(key: str) -> str:
-        error = f" ± {number(result[f'{key}_se'])}" if f"{key}_se" in result else ""
+        error = f" ± {number(1.96 * result[f'{key}_se'])}" if f"{key}_se" in result else ""
         return percent(result[key]) if key.endswith("_rate") else number(result[key]) + error
 
     rows = [
         ("nodes evaluated", number(result["nodes"])),
         (f"{prediction.noun}s without a known {prediction.truth_column}", number(result["unlabelled"])),
-        ("coverage", f"{percent(result['coverage'])} ± {percent(result['coverage_se'])}"),
+        ("coverage", f"{percent(result['coverage'])} ± {percent(1.96 * result['coverage_se'])}"),
         ("target", percent(1.0 - result["alpha"])),
         (
             "range that chance explains (95 of 100 cases)",

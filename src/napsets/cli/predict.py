@@ -231,8 +231,8 @@ def _check(request: Request) -> None:
 
 def _predict_here(request: Request) -> dict[str, Any]:
     """Calibrate and predict in this process."""
+    from napsets.evaluation.promise import level_labels
     from napsets.evaluation.verdict import foresee
-    from napsets.evaluation.verdict_words import level_labels
 
     read, options = request.read, request.method
     files = request.source.files(graph_optional=options.features is not None)
@@ -261,6 +261,7 @@ def _predict_here(request: Request) -> dict[str, Any]:
             infinite=summary.infinite,
             outputs=inputs.outputs,
             class_names=inputs.class_names,
+            surface="terminal",
         )
     choice = {} if calibrated.choice is None else {"choice": str(calibrated.choice)}
     row: dict[str, Any] = summary.row()

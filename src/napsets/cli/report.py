@@ -30,7 +30,7 @@ from napsets.cli._options import (
     refuse_given,
 )
 from napsets.cli._output import REPORT_SUFFIXES, Output, Steps, number, table, writable_file
-from napsets.evaluation.verdict_words import whose_finite, wide
+from napsets.evaluation.sentences import whose_finite, wide
 from napsets.files import Inputs, read_features, read_truth
 from napsets.graph import Graph
 from napsets.methods import make_method
@@ -142,7 +142,7 @@ def report(
             names = np.array(inputs.ids.take(np.arange(len(inputs.ids))).to_pylist())
             named = {"class_names": inputs.class_names, "ids": names, "commands": commands_of(context)}
             _write(steps, output, compared, **named, **vars(page))
-    rows, verdict = compared.rows(), compared.verdict(inputs.class_names)
+    rows, verdict = compared.rows(), compared.verdict(inputs.class_names, surface="terminal")
     result: dict[str, Any] = {} if output is None else {"report": str(output)}
     result["calibration"] = int(compared.data.calibration.size)
     if evidence is not None:
@@ -296,7 +296,7 @@ def demo(
             model=tested.model,
             commands=Commands(lambda method: "", lambda method, node: ""),
         )
-    rows, verdict = compared.rows(), compared.verdict(tested.class_names)
+    rows, verdict = compared.rows(), compared.verdict(tested.class_names, surface="terminal")
     judged = (
         f"Evaluated on the {len(nodes):,} test nodes that were not used to calibrate, including those with few nodes "
         f"around them, for which NAPS gives large sets; `python -m studies` evaluates, as the paper does, only nodes "
@@ -330,7 +330,7 @@ def demo(
 
 
 def _coverage(row: dict[str, Any]) -> str:
-    return f"{100 * row['coverage']:.1f}±{percent(row['coverage_se'])}"
+    return f"{100 * row['coverage']:.1f}±{percent(1.96 * row['coverage_se'])}"
 
 
 def _whole(share: float) -> str:
@@ -340,7 +340,7 @@ def _whole(share: float) -> str:
 
 def _shared_width(row: dict[str, Any]) -> str:
     error = row["shared_width_se"]
-    return wide(row["shared_width"]) + ("" if math.isnan(error) else f"±{wide(error)}")
+    return wide(row["shared_width"]) + ("" if math.isnan(error) else f"±{wide(1.96 * error)}")
 
 
 #: The columns of the comparison of methods, and what stands in them.
@@ -348,7 +348,7 @@ _COLUMNS: dict[type[Prediction], dict[str, Callable[[dict[str, Any]], str]]] = {
     PredictionSets: {
         "method": itemgetter("title"),
         "coverage": _coverage,
-        "mean size": lambda row: f"{row['mean_size']:.2f}±{row['mean_size_se']:.2f}",
+        "mean size": lambda row: f"{row['mean_size']:.2f}±{1.96 * row['mean_size_se']:.2f}",
         "size|cov": lambda row: number(row["size_given_coverage"], 2),
         "SSCV": lambda row: number(row["sscv"], 3),
         "PCCV": lambda row: number(row["pccv"], 3),
@@ -373,7 +373,7 @@ _COLUMNS: dict[type[Prediction], dict[str, Callable[[dict[str, Any]], str]]] = {
 def comparison_table(rows: list[dict[str, Any]], prediction: type[Prediction] = PredictionSets) -> Any:
     """Make a table from `Comparison.rows()`."""
     first, columns = rows[0], _COLUMNS[prediction]
-    title = f"{first['nodes']:,} nodes at alpha = {first['alpha']:g}, {first['hops']} hops"
+    title = f"{first['nodes']:,} nodes at alpha = {first['alpha']:g}, {first['hops']} hops; ± 1.96 standard errors"
     if not math.isnan(first["pccv_chance"]):  # the same for all methods
         title += f"; by chance PCCV would be {number(first['pccv_chance'], 3)}"
     if first.get("shared", 1.0) < 1.0:

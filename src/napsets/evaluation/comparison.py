@@ -218,8 +218,12 @@ class _Setup:
             calibrated.append(method.calibrate_data(data if method.uses_evidence else plain))
             if report is not None:
                 report(1, 1)
-        thresholds = find_thresholds(calibrated, nodes, self.rates, progress=finding)
-        predictions, curves = _predict(calibrated, thresholds, self.rates, nodes, truth, self.kind)
+        alpha, *curve = self.rates
+        around = _rates_around(alpha)
+        rates = list(dict.fromkeys([alpha, *around, *curve]))
+        near, drawn = ([rates.index(rate) for rate in some] for some in (around, curve))
+        thresholds = find_thresholds(calibrated, nodes, rates, progress=finding)
+        predictions, curves = _predict(calibrated, thresholds, rates, nodes, truth, self.kind)
         first = predictions[0]
         ranges = self.kind.check_strata(self.strata, first)
         partition = neighbourhood_partition(graph, nodes, seed=self.shared["seed"])
@@ -235,9 +239,12 @@ class _Setup:
                 title=title(name, self.chosen) if self.items[name] == name else name,
                 calibrated=method,
                 prediction=prediction,
-                curves=curve,
+                curves={
+                    what: sealed(values[[rates.index(rate) for rate in curve]]) for what, values in of_rates.items()
+                },
+                slope=_slope(of_rates, [rates.index(rate) for rate in around]),
             )
-            for name, method, prediction, curve in zip(methods, calibrated, predictions, curves, strict=True)
+            for name, method, prediction, of_rates in zip(methods, calibrated, predictions, curves, strict=True)
         )
         data.forget()
         plain.forget()
@@ -374,7 +381,7 @@ def _predict(
     truth: npt.NDArray[Any],
     kind: Kind,
 ) -> tuple[list[Prediction], list[dict[str, FloatArray]]]:
-    """Return each method's prediction at the first error rate, and its curves over the others."""
+    """Return each method's prediction at the first error rate, and its curves over all of them."""
     at_rates = [
         [method.thresholds_at(local, row, rate) for row, rate in enumerate(rates)]
         for method, local in zip(calibrated, thresholds, strict=True)
@@ -385,16 +392,30 @@ def _predict(
     for rows, by_method in predict_in_parts(calibrated, at_rates, nodes):
         for m, predictions in by_method.items():
             parts[m].append(predictions[0])
-            for r in range(1, len(rates)):
+            for r in range(len(rates)):
                 hits[m, r] += predictions[r].contains_own(truth[rows]).sum()
                 kept[m][r].append(kind.curve_part(predictions[r].sizes))
     curves = []
     for m in range(len(calibrated)):
         values = [
             {"coverage": hits[m, r] / nodes.size} | kind.curve_point(np.concatenate(kept[m][r]), nodes.size)
-            for r in range(1, len(rates))
+            for r in range(len(rates))
         ]
         names = ("coverage", *kind.curves)
-        curves.append({name: sealed(np.array([value[name] for value in values], dtype=np.float64)) for name in names})
+        curves.append({name: np.array([value[name] for value in values], dtype=np.float64) for name in names})
     whole = [method.name_rows(type(pieces[0]).concat(pieces)) for method, pieces in zip(calibrated, parts, strict=True)]
     return whole, curves
+
+
+def _rates_around(alpha: float) -> tuple[float, float, float]:
+    """Return the error rates at which the slope of size against coverage is measured."""
+    return round(0.75 * alpha, 12), alpha, round(min(1.5 * alpha, 0.5 * (1.0 + alpha)), 12)
+
+
+def _slope(curves: Mapping[str, FloatArray], rows: list[int]) -> float:
+    """Return by how much the average size grows per unit of coverage, by least squares; 0 where nothing is known."""
+    coverage, size = curves["coverage"][rows], curves["size"][rows]
+    finite = np.isfinite(size)  # at a small rate all intervals may be the whole line
+    spread = coverage[finite] - coverage[finite].mean() if finite.any() else np.zeros(0)
+    squares = float((spread**2).sum())
+    return float((spread * size[finite]).sum()) / squares if squares else 0.0

@@ -11,7 +11,8 @@ A model is more confident about nodes that it was trained on, and about easy nod
 that are too small for the others, so a difference in this direction withdraws the promise (`Drift.easier`). The score
 at the predicted label adds nothing to these tests: for the scores of a row it is a function of the top probability and
 of the node's own random number. Labels on which a model is right far more often than its probabilities promise
-(`Accuracy`) are another sign of training on them.
+(`Accuracy`) are another sign of training on them. A model that is right more often than it promises, and to which none
+of the labels is improbable, has seen them: a model that has not is sometimes sure of something else.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ WORTH = 0.05
 #: A model is suspiciously good where it is right so often, and so much more often than its probabilities promise; one
 #: that is merely too cautious is seldom right so often.
 _RIGHT, _TOO_GOOD = 0.95, 0.05
+#: A leak is claimed where labels without it would be as probable as they are less often than this.
+_LEAKED = 1e-6
+#: Outputs that are sharpened at most, the smallest probability that counts, and the largest power.
+_MOST_OUTPUTS, _SMALLEST, _SHARPEST = 5_000, 1e-12, 50.0
 #: Groups in which fewer nodes are expected are put together, or χ² would not follow its law.
 _FEWEST = 5.0
 #: Nodes that are compared on each side at most: more could not show a difference that matters.
@@ -70,18 +75,6 @@ class Drift:
     def matters(self, looks: int) -> bool:
         """Return whether it is worth a warning: more than chance, among this many looks, and large."""
         return self.p_value * looks < ALARM and self.distance >= WORTH
-
-    def __str__(self) -> str:
-        first, second = self.between
-        sure = "p < 10⁻⁶" if self.p_value < 1e-6 else f"p = {self.p_value:.2g}"
-        size = f"(total variation distance {self.distance:.2f}, {sure})"
-        if self.ease:
-            own, other = (f"{abs(average):#.4g}".rstrip(".") for average in self.means)
-            return f"{self.ease} is {own} for the {first} nodes and {other} for the {second} nodes {size}"
-        return (
-            f"the {first} nodes differ from the {second} nodes in {self.what}: nodes {self.group} make up "
-            f"{100 * self.shares[0]:.0f} % of the {first} and {100 * self.shares[1]:.0f} % of the {second} nodes {size}"
-        )
 
 
 def drifts(
@@ -118,14 +111,12 @@ def drifts_in(comparison: Comparison, class_names: Sequence[str] | None = None) 
     """Compare the calibration nodes with the evaluation nodes, and nodes with a label with those that have none."""
     calibration, judged = comparison.data.calibration, comparison.nodes
     labelled = np.union1d(calibration, judged)
-    others = np.setdiff1d(np.flatnonzero(~comparison.known), comparison.training)
-    unlabelled = np.setdiff1d(others, labelled, assume_unique=True)
     look = partial(
         drifts, comparison.graph, comparison.predicted, kind=comparison.kind, class_names=class_names,
         score=comparison.settings["score"], outputs=comparison.data.outputs,
     )  # fmt: skip
     return look(calibration, judged, between=("calibration", "evaluation")) + look(
-        labelled, unlabelled, between=("labelled", "unlabelled")
+        labelled, comparison.unlabelled, between=("labelled", "unlabelled")
     )
 
 
@@ -185,27 +176,40 @@ def _p_value(counts: IntArray) -> float:
 class Accuracy:
     """How often a model is right about the labelled nodes, and how often its probabilities promise it to be."""
 
+    nodes: int  #: Labelled nodes.
     #: The two shares.
     share: float
     promised: float
     #: How often a model whose probabilities are right would be right so often, or more: the binomial tail at the
     #: average promise, which is on the safe side (Hoeffding, 1956).
     p_value: float
+    #: The smallest probability that the model gives to the label of a labelled node, and which share of nodes would
+    #: have a smaller one if the model, at this accuracy, were as good on the labelled nodes as on the others.
+    least: float = 0.0
+    below: float = 0.0
+
+    @property
+    def better(self) -> bool:
+        """Whether the model is right far more often than its probabilities say, beyond chance."""
+        return self.p_value < ALARM and self.share - self.promised >= _TOO_GOOD
 
     @property
     def too_good(self) -> bool:
-        """Whether the model is nearly always right, and far more often than its probabilities say, beyond chance."""
-        return self.p_value < ALARM and self.share >= _RIGHT and self.share - self.promised >= _TOO_GOOD
+        """Whether it is nearly always right, too."""
+        return self.better and self.share >= _RIGHT
 
-    def __str__(self) -> str:
-        return (
-            f"the model is right for {100 * self.share:.1f} % of the labelled nodes, though its probabilities "
-            f"promise {100 * self.promised:.1f} %"
-        )
+    @property
+    def leaked(self) -> bool:
+        """Whether the labels are among what the probabilities were made from: none of them is improbable."""
+        return self.better and (1.0 - self.below) ** self.nodes < _LEAKED
 
 
-def accuracy_on(kind: Kind, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) -> Accuracy | None:
+def accuracy_on(
+    kind: Kind, outputs: npt.NDArray[Any], truth: npt.NDArray[Any], others: npt.NDArray[Any] | None = None
+) -> Accuracy | None:
     """Return how often the model is right about labelled nodes, and what it promises; None where it promises nothing.
+
+    `others` are its outputs for nodes without a label.
 
     Examples
     --------
@@ -221,4 +225,36 @@ def accuracy_on(kind: Kind, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) 
     hits, promised = counted
     mean = min(promised / truth.size, 1.0)
     tail = float(bdtrc(hits - 1, truth.size, mean)) if hits > promised else 1.0
-    return Accuracy(hits / truth.size, mean, tail)
+    found = Accuracy(int(truth.size), hits / truth.size, mean, tail)
+    if others is None or not found.better or outputs.shape[1] < 3 or not len(others):
+        return found
+    least = float(outputs[np.arange(truth.size), truth].min())
+    return replace(found, least=least, below=_share_below(least, others, found))
+
+
+def _share_below(least: float, outputs: npt.NDArray[Any], accuracy: Accuracy) -> float:
+    """Return which share of nodes has a true class of a smaller probability, as far as the outputs themselves say.
+
+    A model may be too cautious: the outputs are sharpened until they promise the accuracy seen (at its upper end), once
+    as they are, and once less what a row gives to every class. The smaller of the two shares counts.
+    """
+    error = math.sqrt(accuracy.share * (1.0 - accuracy.share) / accuracy.nodes)
+    wanted = min(accuracy.share + 2.0 * error, 1.0 - 0.5 / accuracy.nodes)
+    some = outputs[:: -(-len(outputs) // _MOST_OUTPUTS)].astype(np.float64)
+    shares = []
+    for rows in (some, some - some.min(axis=1, keepdims=True)):
+        logs = np.log(np.maximum(rows, _SMALLEST))
+        low, high = 1.0, _SHARPEST
+        for _ in range(30):
+            middle = math.sqrt(low * high)
+            sharpened = _powers(logs, middle)
+            low, high = (middle, high) if sharpened.max(axis=1).mean() < wanted else (low, middle)
+        shares.append(float((sharpened * (some < least)).sum(axis=1).mean()))
+    return min(shares)
+
+
+def _powers(logs: FloatArray, power: float) -> FloatArray:
+    """Return rows of probabilities, given as logarithms, raised to a power and normalised."""
+    powers = np.exp(power * (logs - logs.max(axis=1, keepdims=True)))
+    normalised: FloatArray = powers / powers.sum(axis=1, keepdims=True)
+    return normalised

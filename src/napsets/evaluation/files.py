@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import InvalidInputError
-from napsets.evaluation.gaps import find_weak
+from napsets.evaluation.findings import weak_numbers
 from napsets.evaluation.judgement import Judgement, judge_rows
 from napsets.evaluation.kinds import kind_of
 from napsets.evaluation.metrics import (
@@ -24,6 +24,7 @@ from napsets.evaluation.metrics import (
     finite_mean,
     groups_by_neighbourhood,
 )
+from napsets.evaluation.sentences import weak_facts
 from napsets.files.labels import ClassNames, read_labels, read_targets
 from napsets.files.prediction_file import PredictionFile
 from napsets.files.reading import PLAIN, Reading
@@ -33,6 +34,8 @@ from napsets.levels import chance_band, coverage_band
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 PathLike = str | os.PathLike[str]
+#: Said of groups that are covered too little; the labels that calibrated are not in the file.
+_WHAT_HELPS = "What helps: more labels there, or `napsets predict --by`, which gives groups their own thresholds"
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +146,9 @@ def evaluate_file(
     low, high = chance_band(judged, 1.0 - alpha) if labels is None else coverage_band(labels, alpha, judged)
     metrics |= {"unlabelled": len(labelled.file.prediction) - judged, "alpha": alpha}
     gaps = {what: gap for what, gap in judgement.gaps.items() if what in ("class", "group")}
-    weak = find_weak(gaps, getattr(prediction, "class_names", None), level_labels=labels)[1]
+    names = getattr(prediction, "class_names", None)
+    found = [weak_numbers(gap, what, names, level_labels=labels) for what, gap in gaps.items()]
+    weak = [f"{weak_facts(numbers)}. {_WHAT_HELPS}" for numbers in found if numbers["groups"]]
     metrics |= {"coverage_low": low, "coverage_high": high, "weak": weak}
     metrics |= leaf.more(labelled.file, prediction, own)
     if graph is not None:

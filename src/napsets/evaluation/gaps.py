@@ -13,7 +13,7 @@ groups (Bonferroni), so that among many classes none is named because of chance.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,7 +27,7 @@ from napsets.checks.values import choose
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import check_prediction, mean
 from napsets.groups import group_names
-from napsets.levels import falls_short, fewest_ranks
+from napsets.levels import falls_short
 from napsets.predictions import Per, Prediction
 
 
@@ -217,28 +217,21 @@ def own_groups(prediction: Prediction, groups: ArrayLike, *, per: Per = "node") 
 ALARM = 0.01
 #: Report a group only if it is missed this many times as often as alpha.
 _WORTH = 1.5
-#: Groups that are named in a sentence.
-_NAMED = 5
 
 
 @dataclass(frozen=True)
 class WeakGroup:
     """A group that is covered less than the target, by more than chance."""
 
-    what: str  #: By what nodes are grouped: "class", "degree", or the user's own name.
+    what: str  #: By what nodes are grouped: "class", "degree", "neighbourhood", or the user's own name.
     name: str  #: What the group is called.
     nodes: int  #: How many of its nodes were counted.
     coverage: float  #: The share of them that are covered.
     p_value: float  #: How often chance would cover this few of them, for all groups of the grouping together.
-    labels: int = -1  #: How many labels of the group calibrated; −1 where that is not known.
-
-    def __str__(self) -> str:
-        return f"{self.name} ({100 * self.coverage:.0f} % of {self.nodes:,} node{'s' * (self.nodes != 1)})"
+    key: int = -1  #: The number of the group; −1 where groups have names instead.
 
 
-def weak_groups(
-    gap: CoverageGap, what: str, names: Sequence[str], *, level_labels: int | None, labels: IntArray | None = None
-) -> list[WeakGroup]:
+def weak_groups(gap: CoverageGap, what: str, names: Sequence[str], *, level_labels: int | None) -> list[WeakGroup]:
     """Return the groups that are covered less than the target by more than chance, the worst first."""
     from scipy.special import bdtr
 
@@ -252,60 +245,24 @@ def weak_groups(
             tail = falls_short(hits, nodes, level_labels, alpha)
         p_value = min(tail * gap.groups.size, 1.0)
         if p_value < ALARM:
-            own = -1 if labels is None else int(labels[g])
-            weak.append(WeakGroup(what, names[g], nodes, hits / nodes, p_value, own))
+            key = int(gap.groups[g]) if gap.groups.dtype.kind in "iu" else -1
+            weak.append(WeakGroup(what, names[g], nodes, hits / nodes, p_value, key))
     return sorted(weak, key=lambda group: (group.coverage, group.p_value, group.name))
 
 
-def describe_weak(weak: Sequence[WeakGroup], alpha: float, groups: int, *, by_group: bool = False) -> str:
-    """Say which groups of one grouping are covered too little, and what would help."""
-    what = weak[0].what
-    named = ", ".join(str(group) for group in weak[:_NAMED])
-    more = f", and {len(weak) - _NAMED} more" if len(weak) > _NAMED else ""
-    kind, kinds = {"class": ("class", "classes"), "group": ("group", "groups")}.get(
-        what, (f"group by {what}", f"groups by {what}")
-    )
-    start = f"{len(weak)} of {groups} {kinds} {'is' if len(weak) == 1 else 'are'}"
-    needed = fewest_ranks(alpha)
-    own = what if what in ("class", "degree") else "FILE"
-    poor = any(0 <= group.labels < needed for group in weak)
-    few = f" (a {kind} needs at least {needed} labels for that)" if poor else ""
-    one, several = ("class", "classes") if what == "class" else ("group", "groups")
-    where = f"this {one}" if len(weak) == 1 else f"these {several}"
-    helps = f"more labels in {where}" if by_group else f"`--by {own}`{few}, or more labels in {where}"
-    return (
-        f"{start} covered less often than the target of {100 * (1 - alpha):g} %, by more than chance: {named}{more}. "
-        f"What helps: {helps}"
-    )
+def smallest_notable(gap: CoverageGap) -> int:
+    """Return how many nodes a group needs to be noticed at all: with fewer, even coverage of none could be chance.
 
-
-def find_weak(
-    gaps: Mapping[str, CoverageGap],
-    class_names: Sequence[str] | None,
-    *,
-    level_labels: int | None,
-    truth: IntArray | None = None,
-    by: str | None = None,
-) -> tuple[list[WeakGroup], list[str]]:
-    """Return the weak groups of some groupings, and a sentence per grouping that has any.
-
-    `truth` are the labels that calibrated, where they are known, and `by` says what has thresholds of its own.
+    Examples
+    --------
+    >>> smallest_notable(gap_within(np.zeros(40, dtype=bool), np.arange(40) // 5, 0.1))
+    3
     """
-    weak, sentences = [], []
-    for what, gap in gaps.items():
-        labels = None
-        if what == "class" and truth is not None and gap.groups.dtype.kind in "iu":
-            labels = np.bincount(truth, minlength=int(gap.groups.max(initial=-1)) + 1)[gap.groups]
-        names = _names_of_groups(gap, what, class_names)
-        groups = weak_groups(gap, what, names, level_labels=level_labels, labels=labels)
-        if groups:
-            sentences.append(describe_weak(groups, gap.alpha, int(gap.groups.size), by_group=what == by))
-        weak += groups
-    return weak, sentences
+    return math.floor(math.log(ALARM / max(gap.groups.size, 1)) / math.log(gap.alpha)) + 1
 
 
-def _names_of_groups(gap: CoverageGap, what: str, class_names: Sequence[str] | None) -> list[str]:
-    """Return what groups are called."""
+def names_of_groups(gap: CoverageGap, what: str, class_names: Sequence[str] | None) -> list[str]:
+    """Return the names of the groups of a grouping."""
     if gap.groups.dtype.kind not in "iu":
         return [str(name) for name in gap.groups]
     if what == "degree":

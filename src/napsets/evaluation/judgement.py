@@ -3,9 +3,9 @@
 The change of size is a ratio of means; its variance is that of the nodes, by linearisation, and that of the labels:
 another draw of them would move coverage as the Beta law says, and sizes along each method's curve of size against
 coverage. Intervals that are the whole line have no width: widths are compared where both methods' are finite, and how
-many are not is compared by itself. Evenness is the mean distance of coverage from 1 − alpha over neighbourhoods (or,
-where there are not two, fifths by degree), paired by group, with Student's law; what chance alone gives is the same for
-all methods and cancels.
+many are not is compared by itself. Evenness is by how much coverage falls short of 1 − alpha, averaged over
+neighbourhoods (or, where there are not two, fifths by degree), paired by group, with Student's law; what chance alone
+gives is the same for all methods and cancels.
 """
 
 from __future__ import annotations
@@ -24,12 +24,31 @@ from napsets.errors import InvalidInputError
 from napsets.evaluation.gaps import CoverageGap, gap_within, own_groups, worst_deviation
 from napsets.evaluation.kinds import SETS, Strata, kind_of
 from napsets.evaluation.metrics import check_prediction, mean, rows_of_parts, worst_violation
-from napsets.evaluation.verdict_words import Interval, level_labels
+from napsets.evaluation.promise import level_labels
 from napsets.levels import rank_place
 from napsets.predictions import Per, Prediction
 
 if TYPE_CHECKING:
     from napsets.evaluation.results import Comparison, MethodResult
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with the ends of its 95 % interval; NaN where there is none."""
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def below(self) -> bool:
+        """Whether it is less than 0, by more than chance."""
+        return self.high < 0.0
+
+    @property
+    def above(self) -> bool:
+        """Whether it is more than 0, by more than chance."""
+        return self.low > 0.0
 
 
 #: Names of the metrics of sets that are one number, in the order of a row.
@@ -201,6 +220,8 @@ def halves(nodes: ArrayLike, seed: int = 0) -> tuple[IntArray, IntArray]:
     return np.sort(shuffled[: labelled.size // 2]), np.sort(shuffled[labelled.size // 2 :])
 
 
+#: Neighbourhoods from which on evenness is measured over them.
+_ENOUGH = 5
 #: How often an interval misses.
 MISS = 0.05
 
@@ -247,28 +268,21 @@ def endless_change(
 
 def _of_labels(comparison: Comparison, result: MethodResult) -> float:
     """Return the variance of a mean size over draws of labels: that of coverage, times the slope of size squared."""
-    rates = np.array(comparison.alphas)
-    if rates.size < 2:
-        return 0.0
-    near = np.sort(np.argsort(np.abs(rates - comparison.alpha), kind="stable")[:3])
-    near = near[np.isfinite(result.curve_size[near])]  # at a small rate all intervals may be the whole line
-    coverage, size = result.curve_coverage[near], result.curve_size[near]
-    spread = coverage - coverage.mean() if near.size else np.zeros(0)
-    if not (spread**2).sum():
-        return 0.0
-    slope = float((spread * size).sum() / (spread**2).sum())
     count = level_labels(result.calibrated)
     place = min(rank_place(count, comparison.alpha), count)
     mean = place / (count + 1)
-    return slope**2 * mean * (1 - mean) / (count + 2)
+    return result.slope**2 * mean * (1 - mean) / (count + 2)
 
 
 def evenness(gap: CoverageGap, other: CoverageGap, miss: float = MISS) -> Interval:
-    """Return by how much coverage in a group is further from 1 − alpha than another's, paired by group."""
+    """Return by how much more coverage in a group falls short of 1 − alpha than another method's, paired by group.
+
+    Coverage beyond 1 − alpha is not unevenness: it costs size, and size is compared by itself.
+    """
     from scipy.special import stdtrit
 
     target = 1.0 - gap.alpha
-    differences = np.abs(gap.coverage - target) - np.abs(other.coverage - target)
+    differences = np.maximum(target - gap.coverage, 0.0) - np.maximum(target - other.coverage, 0.0)
     if not differences.size:
         return Interval(math.nan)
     return _mean_difference(differences, -float(stdtrit(max(1, differences.size - 1), miss / 2)))
@@ -286,7 +300,7 @@ def _mean_difference(differences: FloatArray, quantile: float) -> Interval:
 def gaps_of(comparison: Comparison) -> tuple[str, list[CoverageGap]]:
     """Return over which groups evenness is looked at, and each method's coverage in them.
 
-    They are the comparison's neighbourhoods, or fifths by degree where there are not two neighbourhoods to compare.
+    They are the comparison's neighbourhoods, or fifths by degree where there are too few neighbourhoods to compare.
     """
-    over = "neighbourhood" if len(comparison.partition) > 1 else "degree"
+    over = "neighbourhood" if len(comparison.partition) >= _ENOUGH else "degree"
     return over, [result.gaps[over] for result in comparison]

@@ -56,11 +56,6 @@ class SetKind:
     compared: ClassVar[tuple[str, ...]] = ("split", "naps", "naps-exact", "informed", "auto", "thr")
     #: The name of a size averaged over the nodes where all methods have a finite one; None if sizes are always finite.
     shared = None
-    #: What a node without enough support gets, and what too few labels lead to, in words.
-    without_support = "get every label"
-    with_too_few = "every set holds every label"
-    #: Who says which method to take where none was compared.
-    adviser = "`napsets report` compares methods on half of the labels"
 
     def check_strata(self, strata: Any, prediction: Any) -> Strata:
         """Return the ranges of sizes that SSCV compares, the usual ones for None; None where there is no SSCV."""
@@ -158,9 +153,6 @@ class IntervalKind:
     curves: ClassVar[tuple[str, ...]] = ("size", "median", "infinite")
     compared: ClassVar[tuple[str, ...]] = ("split", "naps", "naps-exact", "informed", "auto")
     shared = "shared_width"
-    without_support = "get the whole line"
-    with_too_few = "every interval is the whole line"
-    adviser = "`napsets report --task regression` compares methods on half of the targets"
 
     def check_strata(self, strata: Any, prediction: Any) -> None:
         if strata is not None:

@@ -23,7 +23,8 @@ from napsets.methods import Calibrated, CalibrationData
 from napsets.predictions import Prediction
 
 if TYPE_CHECKING:
-    from napsets.evaluation.verdict_words import Verdict
+    from napsets.evaluation.sentences import Surface
+    from napsets.evaluation.verdict import Verdict
 
 #: Methods that are printed, and how wide, so that a comparison fits a screen.
 _SHOWN, _WIDTH = 20, 80
@@ -47,6 +48,8 @@ class MethodResult(Judgement):
         What there is at each of the comparison's `alphas`, by name: "coverage", and "size", the average size (of
         intervals, that of the finite ones, NaN where there is none); of intervals also "median", the median width of
         all, and "infinite", the share that are the whole line. Each can also be read as `curve_coverage` and so on.
+    slope : float
+        By how much the average size grows per unit of coverage near alpha: another draw of labels moves both.
     """
 
     name: str
@@ -54,6 +57,7 @@ class MethodResult(Judgement):
     calibrated: Calibrated
     prediction: Any
     curves: Mapping[str, FloatArray] = field(default_factory=dict)
+    slope: float = 0.0
 
     def __getattr__(self, name: str) -> Any:
         curves = self.__dict__.get("curves", {})
@@ -177,6 +181,12 @@ class Comparison:
         return self.prediction.known(self.truth)
 
     @property
+    def unlabelled(self) -> IntArray:
+        """The nodes whose truth is not known, except for those that the model was trained on."""
+        labelled = np.union1d(np.concatenate([self.data.calibration, self.nodes]), self.training)
+        return np.setdiff1d(np.flatnonzero(~self.known), labelled, assume_unique=True)
+
+    @property
     def predicted(self) -> npt.NDArray[Any]:
         """What the model alone predicts of each node: the most probable class, or its best guess."""
         return self.kind.predicted(self.settings["score"], self.data.outputs)
@@ -197,15 +207,15 @@ class Comparison:
         finite = self.finite
         return [mean_and_error(result.sizes[finite]) for result in self]
 
-    def verdict(self, class_names: Sequence[str] | None = None) -> Verdict:
-        """Say which method to take, what it gains over the baseline, how sure that is, and what to watch for.
+    def verdict(self, class_names: Sequence[str] | None = None, *, surface: Surface = "python") -> Verdict:
+        """Return the verdict: the method to use, its gain over the baseline with intervals, and all warnings.
 
-        See `napsets.evaluation.verdict`. With ``alphas=CURVE_ALPHAS``, its confidence intervals also hold what another
-        draw of labels would change; without, only what other nodes would.
+        See `napsets.evaluation.verdict`. Confidence intervals allow for other nodes and for another draw of labels.
         """
         from napsets.evaluation.verdict import judge_methods
 
-        return judge_methods(self, class_names=self.data.class_names if class_names is None else class_names)
+        names = self.data.class_names if class_names is None else class_names
+        return judge_methods(self, class_names=names, surface=surface)
 
     @property
     def best(self) -> MethodResult:

@@ -1,81 +1,220 @@
 """The verdict: which method to use, what it gains, how certain that is, what it costs, and what to watch for.
 
-*What it gains* is measured against the first method on the same nodes (`judgement`). Intervals are 95 % ones. Where a
-method is picked because it did best on the evaluation nodes, they hold for all methods together (Bonferroni), so that
-picking cannot flatter it. *How certain* is coverage compared with the band in which it lies in 95 of 100 draws if the
-method keeps its promise (`napsets.levels`). *What to watch for* are low coverage, classes and groups below the target
-(`gaps`), labels that are no random sample (`drift`) and little support. The sentences are in `verdict_words`.
-
-Some findings withdraw the promise: the model is more confident about the labelled nodes than about the others, because
-it was trained on them or because they are easy; or the labelled nodes differ strongly from the others. Coverage on the
-other nodes is then likely to be lower than on the labelled ones, whatever the method, and the verdict says so first.
-Only labels that set the level must be a random sample; labels that are none can become evidence, which is not checked.
+*What it gains* is measured against split conformal prediction, which ignores the graph, on the same nodes
+(`judgement`): against the first method, or, for a method that prefers small sets, against split THR. Intervals are 95 %
+ones. Where a method is picked because it did best on the evaluation nodes, they hold for all methods together
+(Bonferroni), so that picking cannot flatter it. *How certain* is coverage compared with the band in which it lies in 95
+of 100 draws if the method keeps its promise (`napsets.levels`). *What to watch for* are `findings`, some of which
+withdraw the promise: the verdict says so first. The words are in `sentences`.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray
 from napsets.errors import NapsetsWarning
-from napsets.evaluation.drift import Accuracy, Drift, accuracy_on, drifts, drifts_in
-from napsets.evaluation.gaps import CoverageGap, find_weak, gap_within
-from napsets.evaluation.judgement import MISS, endless_change, evenness, gaps_of, paired_sizes, size_change
+from napsets.evaluation import sentences
+from napsets.evaluation.drift import Drift, accuracy_on, drifts, drifts_in
+from napsets.evaluation.findings import SHORT, Finding, find_all
+from napsets.evaluation.gaps import CoverageGap, WeakGroup, gap_within
+from napsets.evaluation.judgement import MISS, Interval, endless_change, evenness, gaps_of, paired_sizes, size_change
 from napsets.evaluation.kinds import kind_of
 from napsets.evaluation.metrics import mean
-from napsets.evaluation.verdict_words import Alternative, Interval, Verdict, level_labels, level_nodes, promise_of
-from napsets.levels import coverage_band, falls_short, fewest_ranks
-from napsets.methods import Calibrated, Choice, title
+from napsets.evaluation.promise import is_informed, is_proven, is_shifted, level_labels, level_nodes
+from napsets.evaluation.results import Comparison, MethodResult
+from napsets.levels import Nominal, coverage_band, falls_short
+from napsets.localisers import Everyone
+from napsets.methods import Calibrated, Method, title
 from napsets.methods.table import name_of
-from napsets.predictions import Prediction
+from napsets.predictions import Prediction, PredictionSets
+from napsets.scores import APS, THR
 
-if TYPE_CHECKING:
-    from napsets.evaluation.results import Comparison, MethodResult
-
-#: Groupings whose groups have no names, or no threshold of their own that would help.
-_UNNAMED = ("neighbourhood", "confidence", "prediction", "width")
-#: A method is said to fall short where chance would make it cover so little less often than this.
-_SHORT = 0.001
-#: A smaller share of nodes without a threshold of their own is too small to report.
-_LEAST_SHARE = 0.1
-#: Drift of this size withdraws the promise, whatever it is in.
-_GRAVE = 0.2
-#: So does a smaller one, where it shows that the model finds the labelled nodes easier.
-_EASIER = 0.1
-#: Labels are few where another draw of them could cost this much coverage.
-_FEW = 0.05
-#: From this share of right predictions on, it is likely that a model was trained on labels that it is surer of.
-_NEARLY_ALL = 0.995
-#: Where a model is suspiciously good, this p-value of a difference in confidence is enough.
-_SUPPORTING = 0.01
-#: Labels that are predicted again to see which classes are covered too little, at most.
-_MOST_LABELS = 20_000
+#: Groupings whose groups have no names that would tell a reader anything.
+_UNNAMED = ("confidence", "prediction", "width")
+#: A method may leave groups this share of alpha shorter of the target than the baseline, where its sets are smaller.
+_TOLERATED = 0.1
+#: Nodes on which methods without the graph are tried, and labels that are predicted again, at most.
+_MOST_NODES = 20_000
 
 
-def judge_methods(comparison: Comparison, *, class_names: Sequence[str] | None = None) -> Verdict:
+@dataclass(frozen=True)
+class Alternative:
+    """Another method beside the one to use."""
+
+    #: Its name in the table of methods, and what tables call it.
+    method: str
+    title: str
+    size: float  #: The average size of its sets, or width of its intervals.
+    change: Interval = field(default_factory=Interval)  #: By which share they are larger than those of the method.
+    under: float = math.nan  #: How far its coverage falls short of 1 − alpha in a group, on average.
+    evenness: Interval = field(default_factory=Interval)  #: `under` less that of the method to use.
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Verdict:
+    """Which method to use, and why."""
+
+    #: Its name in the table of methods, and what tables call it.
+    method: str
+    title: str
+    baseline: str  #: The title of what it is compared with.
+    alpha: float  #: Error rate.
+    #: Nodes that were predicted, and those of them whose labels judged.
+    nodes: int
+    judged: int
+    #: Labelled nodes that calibrated, those of them that set the level, and those that were held out for it.
+    labels: int
+    level_labels: int
+    held_out: int
+    #: The average number of labels in a set; of intervals, the average width where both methods' are finite.
+    size: float
+    baseline_size: float = math.nan
+    #: By which share sets are larger, or intervals wider, than the baseline's; NaN where they are its own.
+    change: Interval = field(default_factory=Interval)
+    #: Over which kind of groups evenness was measured ("neighbourhood" or "degree"), how many groups there are, and
+    #: which share of the judged nodes is in them.
+    over: str = "neighbourhood"
+    groups: int = 0
+    inside: float = math.nan
+    #: How far coverage falls short of 1 − alpha in a group, on average; the same of the baseline, and by chance.
+    under: float = math.nan
+    baseline_under: float = math.nan
+    chance: float = math.nan
+    evenness: Interval = field(default_factory=Interval)  #: `under` less `baseline_under`.
+    coverage: float = math.nan  #: The share of judged nodes that are covered; NaN where none is judged.
+    #: Where coverage lies in 95 of 100 draws if the method keeps its promise.
+    band: tuple[float, float] = (math.nan, math.nan)
+    #: Whether that promise is a theorem for nodes labelled at random, or for the population that importance weights
+    #: describe.
+    proven: bool = False
+    shifted: bool = False
+    rivals: int = 0  #: Methods among which it was picked by looking at the judged nodes; 0 where it was not.
+    choice: str | None = None  #: What a method that chooses chose, and why.
+    evidence: int = 0  #: Labels of any origin that taught, beside those that set the level.
+    informed: bool = False  #: Whether the labels, or targets, of neighbours correct the model.
+    findings: tuple[Finding, ...] = ()  #: What to know before the predictions are used, the gravest first.
+    checked: tuple[str, ...] = ()  #: What was looked at for findings.
+    plain: Alternative | None = None  #: Another method without the graph, beside the baseline.
+    smallest: Alternative | None = None  #: The method of the smallest sets, where they are clearly smaller.
+    grouped: bool = False  #: Whether coverage is to hold within groups.
+    kept: bool = False  #: Whether the method is the baseline itself.
+    #: Of intervals: the median width of all (+∞ where most are the whole line), the share that are the whole line, and
+    #: that share of the baseline.
+    median: float | None = None
+    infinite: float | None = None
+    baseline_infinite: float | None = None
+    prediction: type[Prediction] = PredictionSets  #: What is predicted: `PredictionSets` or `PredictionIntervals`.
+    surface: sentences.Surface = "python"  #: Where the verdict is read, which decides how it names what helps.
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to watch for in words, the gravest first."""
+        return tuple(sentences.sentence_of(finding, self) for finding in self.findings)
+
+    @property
+    def withdrawn(self) -> str:
+        """Why the promise does not hold for nodes without a label; empty where there is no reason."""
+        first = next((finding for finding in self.findings if finding.withdraws), None)
+        return "" if first is None else sentences.sentence_of(first, self)
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it, where other labels would help."""
+        return sentences.remedy(self)
+
+    @property
+    def weak(self) -> tuple[WeakGroup, ...]:
+        """Classes and groups that are covered too little, by more than chance, the worst of each kind first."""
+        found = (finding.numbers["groups"] for finding in self.findings if finding.kind == "weak groups")
+        return tuple(group for groups in found for group in groups)
+
+    @property
+    def headline(self) -> str:
+        """The method, in two or three words."""
+        return sentences.headline(self)
+
+    @property
+    def gain(self) -> str:
+        """What it gains over the baseline, with intervals."""
+        return sentences.gain(self)
+
+    @property
+    def certainty(self) -> str:
+        """How certain that is: coverage compared with chance, and what the promise rests on."""
+        return sentences.certainty(self)
+
+    @property
+    def cost(self) -> str:
+        """What it costs."""
+        return sentences.cost(self)
+
+    @property
+    def first_warning(self) -> str:
+        """The warning that matters most, or that there is none."""
+        return self.warnings[0] if self.findings else f"none (checked: {', '.join(self.checked)})"
+
+    @property
+    def smaller(self) -> str:
+        """Which method makes smaller sets, and how even it is; empty where none is clearly smaller."""
+        return sentences.smaller(self)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The verdict line by line: whether the promise is withdrawn, the method, how certain, and all warnings."""
+        return sentences.lines(self)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    __repr__ = __str__
+
+    def row(self) -> dict[str, Any]:
+        """Return plain values, for JSON; what few verdicts have stands there for these alone."""
+        values = {"apart" if name == "held_out" else name: value for name, value in asdict(self).items()}
+        for name in ("prediction", "surface"):
+            del values[name]
+        for name in ("median", "infinite", "baseline_infinite"):
+            if values[name] is None:
+                del values[name]
+        words: dict[str, Any] = {"withdrawn": self.withdrawn, "remedy": self.remedy, "warnings": self.warnings}
+        values |= words | {"weak": [asdict(group) for group in self.weak], "lines": list(self.lines)}
+        for name in ("shifted", "evidence", "remedy", "plain"):
+            if not values[name]:
+                del values[name]
+        return values
+
+
+def judge_methods(
+    comparison: Comparison, *, class_names: Sequence[str] | None = None, surface: sentences.Surface = "python"
+) -> Verdict:
     """Return the verdict on a comparison.
 
     A method other than the baseline must be clearly better: clearly smaller (intervals: narrower) and not clearly less
-    even, or clearly more even and not clearly larger. Where a method that chooses by itself is better in this sense, it
-    is recommended, because it chose without the labels that judge; otherwise the smallest of the others, then the most
-    even one, then the baseline. A method that covers too little is never recommended. A method that gives the whole
-    line clearly more often than the baseline counts as wider.
+    even by more than a tenth of alpha, or clearly more even and not clearly larger. Where a method that chooses by
+    itself is better in this sense, it is recommended, because it chose without the labels that judge; otherwise the
+    smallest of the others, then the most even one, then the baseline. A method that covers too little is never
+    recommended. A method that gives the whole line clearly more often than the baseline counts as wider.
     """
     over, gaps = gaps_of(comparison)
     covers = [m for m, result in enumerate(comparison) if not _is_short(result, comparison.alpha)]
     rivals, best = _pick(comparison, gaps, covers)
-    result, baseline, gap, data = comparison.results[best], comparison.baseline, gaps[best], comparison.data
+    against = _baseline_of(comparison, best)
+    result, baseline, gap, data = comparison.results[best], comparison.results[against], gaps[best], comparison.data
     calibrated, alpha = result.calibrated, comparison.alpha
     miss = MISS / max(rivals, 1)
-    other = best > 0
-    labelled = np.union1d(data.calibration, comparison.nodes)
+    other = best != against
+    labelled, unlabelled = np.union1d(data.calibration, comparison.nodes), comparison.unlabelled
     size, plain = (mean(sizes) for sizes in paired_sizes(result, baseline))
+    looks = drifts_in(comparison, class_names)
+    groups = {what: gap for what, gap in result.gaps.items() if what not in _UNNAMED}
     return Verdict(
         method=result.name,
         title=result.title,
@@ -85,26 +224,30 @@ def judge_methods(comparison: Comparison, *, class_names: Sequence[str] | None =
         judged=result.nodes,
         size=size,
         baseline_size=plain,
-        change=size_change(comparison, result, miss) if other else Interval(),
+        change=size_change(comparison, result, miss, against=baseline) if other else Interval(),
         over=over,
         groups=int(gap.groups.size),
         inside=gap.share,
-        gap=gap.gap,
-        baseline_gap=gaps[0].gap,
-        chance=gap.chance,
-        evenness=evenness(gap, gaps[0], miss) if other else Interval(),
+        under=gap.under,
+        baseline_under=gaps[against].under,
+        chance=gap.chance / 2.0,
+        evenness=evenness(gap, gaps[against], miss) if other else Interval(),
         coverage=result.coverage,
         band=coverage_band(level_labels(calibrated), alpha, result.nodes),
         rivals=rivals,
+        plain=_plain(comparison, gaps, best, against),
         smallest=_smallest(comparison, gaps, covers, best),
         kept=not other,
-        **promise_of(calibrated),
-        **_cautions(
-            calibrated, alpha, infinite=result.infinite, nodes=result.nodes, hits=result.hits, class_names=class_names,
-            gaps={what: gap for what, gap in result.gaps.items() if what not in _UNNAMED},
-            truth=data.truth[data.calibration], looks=drifts_in(comparison, class_names), trained=data.trained,
-            accuracy=accuracy_on(comparison.kind, data.outputs[labelled], comparison.truth[labelled]),
+        findings=find_all(
+            calibrated, alpha, infinite=result.infinite, nodes=comparison.nodes, hits=result.hits, gaps=groups,
+            class_names=class_names, truth=comparison.truth, looks=looks, trained=data.trained,
+            accuracy=accuracy_on(
+                comparison.kind, data.outputs[labelled], comparison.truth[labelled], data.outputs[unlabelled]
+            ),
         ),
+        checked=_checked(groups, looks, result.nodes),
+        surface=surface,
+        **_promise_of(calibrated),
         **comparison.kind.infinite_shares(
             mean(np.isinf(result.sizes)), mean(np.isinf(baseline.sizes)), float(np.median(result.sizes))
         ),
@@ -121,6 +264,7 @@ def foresee(
     infinite: int,
     outputs: npt.NDArray[Any],
     class_names: Sequence[str] | None = None,
+    surface: sentences.Surface = "python",
 ) -> Verdict:
     """Return the verdict on predictions that no truth judges: what was chosen, is expected and is promised."""
     kind, score, scored = kind_of(calibrated.prediction), calibrated.method.score, calibrated.scored
@@ -134,35 +278,35 @@ def foresee(
             between=("calibration" if scored.evidence else "labelled", "predicted"), class_names=class_names,
             score=score, outputs=outputs,
         )  # fmt: skip
-    # Evidence is no random sample: what sizes it led to expect says little about these nodes.
-    expects = calibrated.grouped is None and not scored.evidence
-    plain, change = _expectation(calibrated.choice) if expects else (math.nan, Interval())
     own, truth = level_nodes(calibrated)
-    gaps, some = {}, truth
+    gaps, count = {}, own.size
     if truth.dtype.kind in "iu" and truth.size:
-        places = np.unique(np.linspace(0, own.size - 1, min(own.size, _MOST_LABELS)).astype(np.int64))
-        some = truth[places]
+        places = _evenly(own.size)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NapsetsWarning)  # these nodes calibrated, which is what they are taken for
-            covered = calibrated.predict(own[places], alpha).contains_own(some)
-        gaps = {"class": gap_within(covered, some, alpha)}
+            covered = calibrated.predict(positions=own[places], alpha=alpha).contains_own(truth[places])
+        gaps, count = {"class": gap_within(covered, truth[places], alpha)}, places.size
+    plain, other = _without_graph(calibrated, alpha, nodes)
     return Verdict(
         method=method,
         title=title(method, score),
-        baseline="the model alone",
+        baseline="" if plain is None else plain.title,
         alpha=alpha,
         nodes=int(nodes.size),
         judged=0,
         size=size,
-        baseline_size=plain,
-        change=change,
+        baseline_size=math.nan if plain is None else plain.size,
+        change=Interval() if plain is None or not plain.size > 0 else Interval(size / plain.size - 1.0),
+        plain=other,
         band=coverage_band(level_labels(calibrated), alpha),
         grouped=calibrated.grouped is not None,
-        **promise_of(calibrated),
-        **_cautions(
-            calibrated, alpha, infinite=infinite, nodes=int(nodes.size), class_names=class_names, gaps=gaps, truth=some,
-            looks=looks, accuracy=accuracy_on(kind, outputs[own], truth),
+        findings=find_all(
+            calibrated, alpha, infinite=infinite, nodes=nodes, gaps=gaps, class_names=class_names, looks=looks,
+            accuracy=accuracy_on(kind, outputs[own], truth, outputs[nodes[_evenly(nodes.size)]]),
         ),
+        checked=_checked(gaps, looks, count),
+        surface=surface,
+        **_promise_of(calibrated),
         **kind.infinite_shares(infinite / max(nodes.size, 1)),
     )  # fmt: skip
 
@@ -179,20 +323,83 @@ def _foresee_prediction(calibrated: Calibrated, prediction: Prediction, method: 
 Calibrated.foresee = _foresee_prediction
 
 
-def _expectation(choice: Choice | None) -> tuple[float, Interval]:
-    """Return the size expected of the model alone, and by which share what was chosen is expected to change it."""
-    from scipy.special import ndtri
+def _without_graph(
+    calibrated: Calibrated, alpha: float, nodes: IntArray
+) -> tuple[Alternative | None, Alternative | None]:
+    """Return the method without the graph that a method is compared with, and a second one where there are two.
 
-    scores = [candidate for candidate in getattr(choice, "candidates", ()) if candidate.step == "score"]
-    chosen = next((candidate for candidate in scores if candidate.chosen), None)
-    if chosen is None or chosen is scores[0] or not 0 < scores[0].value < math.inf:
-        return math.nan, Interval()
-    plain = scores[0].value
-    share, half = chosen.difference / plain, -float(ndtri(MISS / 2)) * chosen.se / plain
-    return plain, Interval(share, share - half, share + half)
+    Both are calibrated on the same labels. Their sizes are averages over some of the nodes.
+    """
+    scored, method = calibrated.scored, calibrated.method
+    truth = np.full(scored.reference.num_nodes, -1 if scored.labels.dtype.kind in "iu" else math.nan)
+    truth[scored.reference.nodes[: scored.labels.size]], truth[scored.level_nodes] = scored.labels, scored.level_labels
+    if not nodes.size or scored.labels.size < scored.reference.nodes.size:
+        return None, None
+    data = replace(
+        scored.data, truth=truth, calibration=scored.sample, graph=None, evidence=None, features=None, split=None,
+        progress=None, _scored={},
+    )  # fmt: skip
+    small = getattr(calibrated.choice, "prefer", "") == "small" or isinstance(method.score, THR)
+    scores: list[Any] = [THR(), APS()] if small else [APS(), THR()]
+    if calibrated.prediction is not PredictionSets:
+        scores = [getattr(method.score, "base", method.score)]
+    found = []
+    for score in scores:
+        split = Method(score, Everyone(), Nominal(), method.seed, method.allow_empty)
+        if (split.score, split.localiser) == (method.score, method.localiser) and calibrated.grouped is None:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NapsetsWarning)
+            prediction = split.calibrate_data(data).predict(positions=nodes[_evenly(nodes.size)], alpha=alpha)
+        name = name_of(split)
+        found.append(Alternative(name, title(name, score), prediction.summary().size))
+    return (*found, None, None)[:2]  # type: ignore[return-value]
+
+
+def _evenly(size: int) -> IntArray:
+    """Return at most `_MOST_NODES` evenly spaced places below `size`."""
+    return np.unique(np.linspace(0, size - 1, min(size, _MOST_NODES)).astype(np.int64))
+
+
+def _checked(gaps: dict[str, CoverageGap], looks: Sequence[Drift], nodes: int) -> tuple[str, ...]:
+    """Return what was looked at for findings, and on how many labels."""
+    checked = ["number of labels", "support"]
+    if gaps:
+        checked.append(f"coverage by {' and '.join(gaps)} on {nodes:,} labels")
+    if looks:
+        differences = ", ".join(dict.fromkeys(look.what for look in looks))
+        checked.append(f"whether labelled nodes differ from the others in {differences}")
+    return tuple(checked)
+
+
+def _promise_of(calibrated: Calibrated) -> dict[str, Any]:
+    """Return what a verdict says of a method, whatever it predicted, by the names of its fields."""
+    scored, choice = calibrated.scored, calibrated.choice
+    return {
+        "labels": int(scored.calibration.size),
+        "level_labels": level_labels(calibrated),
+        "held_out": int(scored.level_nodes.size),
+        "evidence": int(scored.reference.nodes.size) if scored.evidence else 0,
+        "informed": is_informed(calibrated),
+        "proven": is_proven(calibrated),
+        "shifted": is_shifted(calibrated),
+        "choice": None if choice is None else str(choice),
+        "prediction": calibrated.prediction,
+    }
 
 
 # -- which method ------------------------------------------------------------------------------------------------------
+
+
+def _baseline_of(comparison: Comparison, m: int) -> int:
+    """Return the place of the method without the graph that a method is compared with.
+
+    It is the first one; for a method that prefers small sets it is split THR, whose sets are small too.
+    """
+    if getattr(comparison.results[m].calibrated.choice, "prefer", "") != "small":
+        return 0
+    names = [result.name for result in comparison]
+    return names.index("thr") if "thr" in names else 0
 
 
 def _pick(comparison: Comparison, gaps: Sequence[CoverageGap], covers: Sequence[int]) -> tuple[int, int]:
@@ -208,20 +415,32 @@ def _pick(comparison: Comparison, gaps: Sequence[CoverageGap], covers: Sequence[
     if smaller:
         return rivals, min(smaller, key=lambda m: results[m].size)
     evener = [m for m, how in better.items() if how == "more even"]
-    return rivals, min(evener, key=lambda m: gaps[m].gap, default=0)
+    return rivals, min(evener, key=lambda m: gaps[m].under, default=0)
 
 
 def _is_better(comparison: Comparison, gaps: Sequence[CoverageGap], m: int, miss: float = MISS) -> str:
-    """Return in what a method is clearly better than the baseline, without being clearly worse in the other."""
-    result, even = comparison.results[m], evenness(gaps[m], gaps[0], miss)
-    change, endless = size_change(comparison, result, miss), endless_change(comparison, result, miss)
-    if change.below and not (endless.above or even.above):
+    """Return in what a method is clearly better than its baseline, without being clearly worse in the other."""
+    against = _baseline_of(comparison, m)
+    result, baseline = comparison.results[m], comparison.results[against]
+    even = evenness(gaps[m], gaps[against], miss)
+    change = size_change(comparison, result, miss, against=baseline)
+    endless = endless_change(comparison, result, miss, against=baseline)
+    less_even = even.low > _TOLERATED * comparison.alpha
+    if change.below and not (endless.above or less_even):
         return "smaller"
     return "more even" if even.below and not (change.above or endless.above) else ""
 
 
 def _is_short(result: MethodResult, alpha: float) -> bool:
-    return falls_short(result.hits, result.nodes, level_labels(result.calibrated), alpha) < _SHORT
+    return falls_short(result.hits, result.nodes, level_labels(result.calibrated), alpha) < SHORT
+
+
+def _plain(comparison: Comparison, gaps: Sequence[CoverageGap], best: int, against: int) -> Alternative | None:
+    """Return the other method without the graph, where one was compared: split THR beside split APS."""
+    for m, result in enumerate(comparison):
+        if result.name in ("split", "thr") and m not in (best, against):
+            return Alternative(result.name, result.title, result.size, under=gaps[m].under)
+    return None
 
 
 def _smallest(
@@ -236,139 +455,4 @@ def _smallest(
     if m == best or not change.below or endless_change(comparison, result, miss, against=against).above:
         return None
     even = evenness(gaps[m], gaps[best], miss)
-    return Alternative(result.name, result.title, result.size, change, gaps[m].gap, even)
-
-
-# -- what to watch for -------------------------------------------------------------------------------------------------
-
-
-def _cautions(
-    calibrated: Calibrated,
-    alpha: float,
-    *,
-    infinite: int,
-    nodes: int,
-    class_names: Sequence[str] | None,
-    gaps: Mapping[str, CoverageGap],
-    truth: npt.NDArray[Any],
-    looks: Sequence[Drift],
-    accuracy: Accuracy | None,
-    hits: int | None = None,
-    trained: int = 0,
-) -> dict[str, Any]:
-    """Return why the promise of a method does not hold, all warnings, the gravest first, and what was checked.
-
-    Of the `nodes`, `infinite` lack support and, where all were judged, `hits` are covered; `truth` is that of labelled
-    nodes, of which the model is known to have been trained on `trained`. The names are those of a verdict's fields.
-    """
-    count, kind = level_labels(calibrated), kind_of(calibrated.prediction)
-    short = []
-    if hits is not None and falls_short(hits, nodes, count, alpha) < _SHORT:
-        short.append(
-            f"coverage is {100 * hits / nodes:.1f} % instead of {100 * (1 - alpha):g} %, too low for chance; the "
-            f"calibration nodes probably differ from the evaluation nodes"
-        )
-    by = getattr(calibrated.method.groups, "of", None)
-    weak, too_low = find_weak(
-        gaps,
-        class_names,
-        level_labels=None if hits is None else count,
-        truth=truth,
-        by="class" if by == "label" else by,
-    )
-    large = sorted((look for look in looks if look.matters(len(looks))), key=lambda look: -look.distance)
-    reasons, used = _reasons(large, looks, accuracy, trained)
-    too_good = [f"{accuracy}; {_TRAINED}"] if accuracy is not None and accuracy.too_good and not reasons else []
-    few, too_few = _on_labels(count, alpha, kind.with_too_few)
-    share = infinite / max(nodes, 1)
-    unsupported = (
-        f"{infinite:,} of {nodes:,} nodes ({100 * share:.0f} %) {kind.without_support}, because there are too few "
-        f"labelled nodes near them"
-    )
-    alpha_as_coverage = (
-        f"alpha = {alpha:g} is the error rate: {calibrated.prediction.noun}s may miss the truth {100 * alpha:g} % of "
-        f"the time. For {100 * alpha:g} % coverage, set alpha = {1 - alpha:.3g}"
-    )
-    cautions = (
-        *reasons,
-        *short,
-        *too_few,
-        *([alpha_as_coverage] if alpha > 0.5 else []),
-        *too_low,
-        *(_on_drift(look) for look in large if look not in used),
-        *([unsupported] if share >= _LEAST_SHARE and not too_few else []),
-        *few,
-        *too_good,
-    )
-    checked = ["number of labels", "support"]
-    if gaps:
-        checked.append(f"coverage by {' and '.join(gaps)}")
-    if looks:
-        differences = ", ".join(dict.fromkeys(look.what for look in looks))
-        checked.append(f"whether labelled nodes differ from the others in {differences}")
-    return {
-        "withdrawn": reasons[0] if reasons else "",
-        "remedy": _REMEDY if used else "",
-        "warnings": cautions,
-        "looked_at": ", ".join(checked),
-        "weak": tuple(weak),
-    }
-
-
-#: Advice if the labels may have been used for training.
-_TRAINED = "if it was trained on these labels, calibrate on others (otherwise it is merely too cautious)"
-
-
-def _reasons(
-    large: Sequence[Drift], looks: Sequence[Drift], accuracy: Accuracy | None, trained: int
-) -> tuple[list[str], list[Drift]]:
-    """Return why the promise does not hold, the clearest reason first, and the differences that say so."""
-    reasons = []
-    if trained:
-        labels = "1 calibration label" if trained == 1 else f"{trained:,} calibration labels"
-        reasons.append(f"the model was trained on {labels} (`train_mask`). {_OTHERS}")
-    easier = [look for look in large if look.easier and look.distance >= _EASIER]
-    too_good = accuracy is not None and accuracy.too_good
-    if not easier and too_good:
-        easier = [look for look in looks if look.easier and look.p_value < _SUPPORTING][:1]
-    cause = ""
-    if accuracy is not None and not trained and (too_good or accuracy.share > _NEARLY_ALL):
-        cause = f". It was probably trained on them: it is right for {100 * accuracy.share:.1f} % of them. {_OTHERS}"
-    reasons += [_on_drift(look) + (cause if look is easier[0] else "") for look in easier]
-    rest = [look for look in large if look.distance >= _GRAVE and not look.ease]
-    return reasons + [_on_drift(look) for look in rest], [*easier, *rest]
-
-
-#: Advice if the labels are no random sample.
-_REMEDY = (
-    "label a few hundred nodes drawn at random among those without a label, and pass these as calibration (`--labels`) "
-    "and the labels that you have as evidence (`--evidence`)"
-)
-#: Advice if they were.
-_OTHERS = "Calibrate on labels that it has not seen"
-
-
-def _on_drift(look: Drift) -> str:
-    """Return a difference in words, with what follows from it."""
-    first, second = look.between
-    if not look.ease:
-        return f"{look}; coverage may differ there"
-    surer, other = (first, second) if look.easier else (second, first)
-    reading = str(look)
-    finding = f"the model finds the {surer} nodes easier than the {other} nodes. {reading[:1].upper()}{reading[1:]}"
-    if look.easier:
-        return finding
-    return f"{finding}. If it was trained on some of the {second} nodes, leave those out (--training)"
-
-
-def _on_labels(count: int, alpha: float, consequence: str) -> tuple[list[str], list[str]]:
-    """Return what to say where labels are few, and where they are too few for any threshold."""
-    needed = fewest_ranks(alpha)
-    if count < needed:
-        text = f"{count:,} labels are too few for alpha = {alpha:g}, which needs at least {needed:,}"
-        return [], [f"{text}: {consequence}"]
-    low, high = coverage_band(count, alpha)
-    if low >= 1.0 - alpha - _FEW:
-        return [], []
-    text = f"only {count:,} labels set the level: with others, coverage could be anywhere from {100 * low:.0f} to"
-    return [f"{text} {100 * high:.0f} %"], []
+    return Alternative(result.name, result.title, result.size, change, gaps[m].under, even)

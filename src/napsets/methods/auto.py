@@ -241,7 +241,11 @@ class Auto(Calibratable):
         level = Exact(share)
         evident = data.scored(informed, level, self.seed)
         named = _evidence_name(data)
-        tried = [("the model alone", data.scored(plain, level, self.seed)), (named, evident)]
+        name = type(plain).__name__
+        tried = [
+            (f"split {name if name.isupper() else name.lower()}", data.scored(plain, level, self.seed)),
+            (named, evident),
+        ]
         rng, count = np.random.default_rng(self.seed), tried[0][1].reference.nodes.size
         draws = [rng.integers(count, size=count) for _ in range(_RESAMPLES)]  # one for all: differences are paired
         sizes = [_sizes(scored, self.alpha, draws) for _, scored in tried]

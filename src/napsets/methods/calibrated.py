@@ -39,7 +39,7 @@ _ELSEWHERE |= dict.fromkeys(("fit", "conformalize", "calibrate"), "method.calibr
 
 
 class Verdict(Protocol):
-    """What to expect of predictions: a `napsets.evaluation.verdict_words.Verdict`, which prints as a few lines."""
+    """What to expect of predictions: a `napsets.evaluation.verdict.Verdict`, which prints as a few lines."""
 
     #: The name of the method in the table of methods.
     method: str

@@ -162,7 +162,7 @@ class Choice:
         """Yield heading, unit and rows of each step: mark, name, value, and difference from the first."""
         rule = "the smallest"
         if self.prefer == "even":
-            rule = "class-wise ranks, which even out coverage, as long as size is at most that of the model alone"
+            rule = "class-wise ranks, which even out coverage, as long as size is at most that of the first"
         for step, unit, heading in (
             ("score", "expected size", f"Step 1, score: expected average size ({rule})"),
             ("localiser", "pinball loss", "Step 2, thresholds: pinball loss (local ones only if clearly smaller)"),
@@ -203,8 +203,8 @@ def pieces_of_evidence(informed: BoundInformed) -> tuple[PieceOfEvidence, ...]:
 
 
 def _difference(candidate: Candidate, place: int) -> str:
-    """Return by how much a candidate differs from the first of its step; nothing of the first."""
-    return "" if place == 0 else f"{_signed(f'{candidate.difference:+.4f}')} ± {candidate.se:.4f}"
+    """Return by how much a candidate differs from the first of its step, ± 1.96 standard errors."""
+    return "" if place == 0 else f"{_signed(f'{candidate.difference:+.4f}')} ± {1.96 * candidate.se:.4f}"
 
 
 def _signed(digits: str) -> str:
@@ -222,14 +222,14 @@ def explain_choice(
         reason = f"labels as evidence would not make {prediction.noun}s smaller"
     else:
         reason = (
-            f"expected {prediction.of_size(score.value)}, compared with {prediction.size_text(plain.value)} for the "
-            f"model alone ({_signed(in_digits(score.difference, 2, sign='+'))} ± {in_digits(score.se, 2)})"
+            f"expected {prediction.of_size(score.value)}, compared with {prediction.size_text(plain.value)} for "
+            f"{plain.name} ({_signed(in_digits(score.difference, 2, sign='+'))} ± {in_digits(1.96 * score.se, 2)})"
         )
     if informed is not None:
-        counts = np.bincount(informed.reference.labels)
-        similar = informed.nearest is not None
-        words = informed.exponents.explain(counts / counts.sum(), similar=similar)
-        reason += f"; {words}, estimated from {counts.sum():,} labels"
+        pieces = [piece for piece in pieces_of_evidence(informed) if piece.kind != "model"]
+        strongest = max(pieces, key=lambda piece: piece.gain, default=None)
+        if strongest is not None and strongest.gain > 0.0:
+            reason += f"; the strongest evidence: {strongest.name} ({informed.reference.nodes.size:,} labels)"
     local = [candidate for candidate in candidates if candidate.step == "localiser"]
     chosen = next(candidate for candidate in local if candidate.chosen)
     if len(local) == 1:

@@ -167,11 +167,11 @@ def front(looks: Looks, rows: list[Row], size: Measure) -> Spec:
     most = 3.0 * max((row["gap"] for row in rows), default=floor)
     high = min(reach(rows, "gap_high", "gap", include=floor)[1], 1.1 * max(most, floor, 0.01))
     x = number(alt.X, size.field, f"{size.name} (less is better)", domain=wide)
-    title = "Distance from the target (less is more even)"
+    title = "Points short of the target (less is more even)"
     y = number(alt.Y, "gap", title, form=".1%", domain=[0.0, high])
     base = of_rows().encode(x=x, y=y)
     columns: list[Column] = [
-        ("method", "Method", None), (size.field, size.name, size.form), ("gap", "Distance from the target", ".1%"),
+        ("method", "Method", None), (size.field, size.name, size.form), ("gap", "Short of the target", ".1%"),
         ("gap_low", "95 % from", ".1%"), ("gap_high", "to", ".1%"), ("chance", "By chance", ".1%"),
         ("coverage", "Coverage", ".1%"),
     ]  # fmt: skip

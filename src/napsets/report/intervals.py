@@ -10,7 +10,7 @@ import numpy as np
 from napsets.checks.text import percent, shown_name
 from napsets.errors import InvalidInputError
 from napsets.evaluation.kinds import groups_by_width
-from napsets.evaluation.verdict_words import whose_finite
+from napsets.evaluation.sentences import whose_finite
 from napsets.predictions import PredictionIntervals
 from napsets.report.charts import Column, Measure
 from napsets.report.parts import Grouping, Parts, Shown, Table, fifths, typical
@@ -60,12 +60,15 @@ def interval_parts(shown: Shown, names: Sequence[str] | None) -> Parts:
         table=lambda rows: Table(
             [
                 ("Method", ""),
-                ("Coverage", f"share of intervals that contain the true {words.label}, ± one standard error in points"),
-                ("Average width", "infinite where one interval is, ± one standard error"),
+                (
+                    "Coverage",
+                    f"share of intervals that contain the true {words.label}, ± 1.96 standard errors in points",
+                ),
+                ("Average width", "infinite where one interval is, ± 1.96 standard errors"),
                 (
                     "Width where all are finite",
                     f"average width on the {percent(shared)} of the evaluation {words.nodes} where the intervals of "
-                    f"{whose} are finite, ± one standard error",
+                    f"{whose} are finite, ± 1.96 standard errors",
                 ),
                 ("Whole line", "share of intervals without ends"),
                 ("Gap by degree", "mean distance from the target over fifths by degree; what chance alone gives"),
@@ -75,7 +78,7 @@ def interval_parts(shown: Shown, names: Sequence[str] | None) -> Parts:
             [
                 [
                     (row["method"], ""),
-                    (percent(row["coverage"]), f"± {100 * row['coverage_se']:.1f}"),
+                    (percent(row["coverage"]), f"± {100 * Z * row['coverage_se']:.1f}"),
                     (wide(row["mean_width"]), _error(row["mean_width_se"])),
                     (wide(row["shared_width"]), _error(row["shared_width_se"])),
                     (percent(row["infinite_rate"]), ""),
@@ -158,11 +161,14 @@ def _cards(shown: Shown, focus: Row, base: Row) -> list[tuple[str, str, list[str
 
 def _result(shown: Shown) -> str:
     intervals: PredictionIntervals = shown.prediction
-    widths = intervals.widths[np.isfinite(intervals.widths)]
-    width = f"of width {intervals.size_text(float(widths.mean()))} on average" if widths.size else ""
-    return (
-        f"the true {shown.words.label} lies in an interval {width or 'without ends: every interval is the whole line'}"
-    )
+    endless = float(np.isinf(intervals.widths).mean())
+    half = float(np.quantile(intervals.widths, 0.5, method="higher"))
+    if math.isinf(half):
+        return f"{round(100 * endless)} of 100 intervals are the whole line."
+    lines = f" {round(100 * endless)} of 100 are the whole line." if endless >= 0.005 else ""
+    average = intervals.size_text(float(intervals.widths[np.isfinite(intervals.widths)].mean()))
+    text = f"Half of the intervals are at most {intervals.size_text(half)} wide"
+    return f"{text}; {'those that end' if lines else 'they'} are {average} wide on average.{lines}"
 
 
 def _example(shown: Shown) -> str:
@@ -177,4 +183,4 @@ def _example(shown: Shown) -> str:
 
 
 def _error(error: float) -> str:
-    return "" if math.isnan(error) else f"± {wide(error)}"
+    return "" if math.isnan(error) else f"± {wide(Z * error)}"

@@ -19,8 +19,9 @@ from napsets.checks.values import plain
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.more_labels import MoreLabels, more_labels
+from napsets.evaluation.promise import is_proven
 from napsets.evaluation.results import Comparison
-from napsets.evaluation.verdict_words import Verdict, is_proven
+from napsets.evaluation.verdict import Verdict
 from napsets.graph import Graph
 from napsets.methods import list_methods
 from napsets.predictions import PredictionSets
@@ -250,7 +251,8 @@ def page_data(
     of_sets = comparison.prediction is PredictionSets
     names = node_names(comparison, ids)
     classes = class_names_of(class_names, comparison.data.outputs.shape[1]) if of_sets else None
-    verdict = comparison.verdict(classes)
+    commands = commands or Commands()
+    verdict = comparison.verdict(classes, surface=commands.surface)
     listed = shown_methods(comparison)
     taken = [result.name for result in comparison].index(verdict.method)
     shown = Shown(
@@ -268,7 +270,6 @@ def page_data(
     balls, left_out = neighbourhood_rows(comparison, shown.titles, covered, parts.ball_size.field)
     field_about, about = parts.about
     balls = [ball | {field_about[0]: about(ball.pop("rows"))} for ball in balls]
-    commands = commands or Commands()
     rows = method_rows(comparison, shown.titles, covered)
     data = ReportData(
         title=title or f"Prediction {shown.words.noun}s {f'for {dataset}' if dataset else 'on a graph'}",

@@ -108,7 +108,7 @@ class Parts:
     cards : callable
         Makes the headline numbers (name, value, notes) from the rows of the method and of the baseline.
     result, done, example : str
-        What is true of a covered node, as a clause; what was done for each node; one node and its prediction.
+        How large the predictions are; what was done for each node; one node and its prediction.
     extremes : (str, str)
         What an empty prediction and the largest ones are called among the reasons to explore a node.
     details : dict

@@ -21,8 +21,8 @@ from napsets.evaluation.metrics import (
     neighbourhood_partition,
     rows_of_parts,
 )
+from napsets.evaluation.promise import level_labels
 from napsets.evaluation.results import Comparison, MethodResult
-from napsets.evaluation.verdict_words import level_labels
 from napsets.levels import chance_band, coverage_band
 
 #: A row of plain values, by the names of its columns.
@@ -122,8 +122,8 @@ def front_rows(
         spread = evenness(gap, replace(gap, coverage=np.full(gap.groups.size, 1.0 - comparison.alpha)))
         half = 0.0 if math.isnan(spread.low) else spread.high - spread.value
         row = {"method": title, "taken": result.name == taken, size: middle, "size_low": low, "size_high": high}
-        row |= {"coverage": result.coverage, "gap": gap.gap, "gap_low": max(0.0, gap.gap - half)}
-        rows.append(row | {"gap_high": gap.gap + half, "chance": gap.chance, "excess": gap.excess})
+        row |= {"coverage": result.coverage, "gap": gap.under, "gap_low": max(0.0, gap.under - half)}
+        rows.append(row | {"gap_high": gap.under + half, "chance": gap.chance / 2})
     return rows, f"{over} with {100 * gaps[0].share:.0f} % of the evaluation nodes"
 
 

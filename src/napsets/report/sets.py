@@ -25,7 +25,7 @@ from napsets.report.rows import (
     up_to_rows,
     weakest_first,
 )
-from napsets.report.words import number, quoted, size_range
+from napsets.report.words import number, quoted, sizes_text
 
 #: Set sizes with fewer nodes are not drawn.
 LEAST_NODES = 10
@@ -69,8 +69,8 @@ def set_parts(shown: Shown, classes: list[str]) -> Parts:
         table=lambda rows: Table(
             [
                 ("Method", ""),
-                ("Coverage", f"share of sets that contain the true {words.label}, ± one standard error in points"),
-                ("Average size", f"{words.labels} per set, ± one standard error"),
+                ("Coverage", f"share of sets that contain the true {words.label}, ± 1.96 standard errors in points"),
+                ("Average size", f"{words.labels} per set, ± 1.96 standard errors"),
                 ("Size if covered", f"average size of the sets that contain the true {words.label}"),
                 (
                     "Size where supported",
@@ -88,8 +88,8 @@ def set_parts(shown: Shown, classes: list[str]) -> Parts:
             [
                 [
                     (row["method"], ""),
-                    (percent(row["coverage"]), f"± {100 * row['coverage_se']:.1f}"),
-                    (number(row["mean_size"]), f"± {number(row['mean_size_se'])}"),
+                    (percent(row["coverage"]), f"± {100 * Z * row['coverage_se']:.1f}"),
+                    (number(row["mean_size"]), f"± {number(Z * row['mean_size_se'])}"),
                     (number(row["size_given_coverage"]), ""),
                     (number(row["supported_size"]), ""),
                     (number(row["sscv"], 3), ""),
@@ -116,7 +116,7 @@ def set_parts(shown: Shown, classes: list[str]) -> Parts:
             ],
         ),
         cards=lambda focus, base: _cards(shown, focus, base),
-        result=_result(shown, classes),
+        result=f"{sizes_text(shown.prediction.sizes, words)} {_average(shown, len(classes))}",
         done=f"A model gave {words.each_node} a probability for each {words.label}. From these, napsets made a list of "
         f"likely {words.labels} for each {words.node}, called a prediction set below.",
         example=_example(shown, classes),
@@ -186,13 +186,9 @@ def _cards(shown: Shown, focus: Row, base: Row) -> list[tuple[str, str, list[str
     ]
 
 
-def _result(shown: Shown, classes: Sequence[str]) -> str:
-    sets: PredictionSets = shown.prediction
-    words, most = shown.words, size_range(sets.sizes)
-    often = "usually" if sets.sizes.max(initial=0) > 1 else "at most"
-    many = f"{most} {words.labels}" if most != "1" else f"{often} 1 {words.label}"
-    average = sets.size_text(float(sets.sizes.mean()))
-    return f"the true {words.label} is in a list of {many} ({average} on average, out of {len(classes)})"
+def _average(shown: Shown, classes: int) -> str:
+    size = PredictionSets.size_text(float(shown.prediction.sizes.mean()))
+    return f"On average a {shown.words.item} has {size} of the {classes} {shown.words.labels}."
 
 
 def _example(shown: Shown, classes: Sequence[str]) -> str:
@@ -201,7 +197,7 @@ def _example(shown: Shown, classes: Sequence[str]) -> str:
     row = typical(sets.sizes, sets.contains_own(shown.truth) & (sets.sizes > 0), usual)
     if row is None:
         return ""
-    longer = sets.sizes[row] > 1 and size_range(sets.sizes) == "1"
+    longer = sets.sizes[row] > 1 and float(np.quantile(sets.sizes, 0.9)) <= 1.0
     listed = quoted([classes[y] for y in np.flatnonzero(sets.member[row]).tolist()])
     name, true = shown_name(str(shown.names[sets.nodes[row]])), classes[int(shown.truth[row])]
     start = "Some lists are longer:" if longer else "For example,"

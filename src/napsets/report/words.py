@@ -12,7 +12,7 @@ import numpy as np
 from napsets.checks.text import visible
 
 #: Words of sentences made elsewhere that the user's own words replace; names that contain them are left alone.
-_PLAIN = re.compile(r"(?<![\w`“./-])(nodes?|class(?:es)?)(?![\w`”./-])")
+_PLAIN = re.compile(r"(?<![\w`“./-])(nodes?|class(?:es)?)(?![\w`”/-]|\.\w)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +65,12 @@ class Words:
     @property
     def nodes(self) -> str:
         """Several nodes."""
-        return _plural(self.node)
+        return plural(self.node)
 
     @property
     def labels(self) -> str:
         """Several labels."""
-        return _plural(self.label)
+        return plural(self.label)
 
     @property
     def Label(self) -> str:  # noqa: N802
@@ -103,16 +103,31 @@ class Words:
         return "`".join(parts)
 
 
-def _plural(word: str) -> str:
+def plural(word: str) -> str:
+    """Return the plural of a word."""
     if word.endswith("y") and word[-2:-1] not in "aeiou":
         return f"{word[:-1]}ies"
     return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
 
 
-def size_range(sizes: np.ndarray) -> str:
-    """Return between what most sizes lie, in words."""
-    low, high = (int(end) for end in np.quantile(np.maximum(sizes, 1), [0.1, 0.9], method="nearest"))
-    return str(low) if low == high else f"{low} {'or' if high == low + 1 else 'to'} {high}"
+def sizes_text(sizes: np.ndarray, words: Words) -> str:
+    """Return how large most sets are, and how many are larger.
+
+    Examples
+    --------
+    >>> sizes_text(np.array([1] * 6 + [3] * 3 + [7]), Words(label="section"))
+    '60 of 100 lists have at most 1 section, and 10 of 100 have more than 3.'
+    """
+    low, high = (int(end) for end in np.quantile(sizes, [0.5, 0.9], method="nearest"))
+    share = round(100 * float((sizes <= low).mean()))
+    many = f"{low} {words.label if low == 1 else words.labels}"
+    if share == 100:
+        return f"All {words.item}s have at most {many}."
+    text = f"{share} of 100 {words.item}s have at most {many}"
+    larger = round(100 * float((sizes > high).mean()))
+    if high == low or not larger:
+        return f"{text}, and the longest has {int(sizes.max())}."
+    return f"{text}, and {larger} of 100 have more than {high}."
 
 
 def quoted(names: list[str], most: int = 8) -> str:

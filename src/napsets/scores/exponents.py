@@ -26,10 +26,6 @@ RECALIBRATION_RIDGE = 10.0
 _STEPS = 40
 
 
-#: A neighbour hardly matters where the odds change by less than a quarter: other labels would give the other sign.
-_HARDLY = math.log(1.25)
-
-
 @dataclass(frozen=True)
 class Exponents:
     """How much each kind of evidence counts: (1, 0, 0, …) is the model alone.
@@ -69,14 +65,6 @@ class Exponents:
         # The five most similar nodes are among the 25.
         exponent = self.similar_5 + self.similar_25 if kind == "similar_5" else getattr(self, kind)
         return math.exp(exponent * one)
-
-    def explain(self, shares: FloatArray | None = None, *, similar: bool = False) -> str:
-        """Say in one line what a labelled neighbour, or a similar node, does to the odds of its label."""
-        odds = self.odds("similar_5" if similar else "near", shares)
-        who = "one of the five most similar labelled nodes" if similar else "a labelled neighbour"
-        if abs(math.log(odds)) < _HARDLY:
-            return f"{who} hardly changes the odds of its label (× {odds:.2f})"
-        return f"{who} multiplies the odds of its label by {odds:.2g}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from napsets.checks.arguments import IntArray
 from napsets.errors import NapsetsWarning, warn
-from napsets.evaluation.verdict_words import level_labels
+from napsets.evaluation.promise import level_labels
 from napsets.files import Inputs, read_inputs
 from napsets.files.formats import TableFile
 from napsets.files.prediction_columns import SETS
