@@ -239,10 +239,8 @@ class _Setup:
                 title=title(name, self.chosen) if self.items[name] == name else name,
                 calibrated=method,
                 prediction=prediction,
-                curves={
-                    what: sealed(values[[rates.index(rate) for rate in curve]]) for what, values in of_rates.items()
-                },
-                slope=_slope(of_rates, [rates.index(rate) for rate in around]),
+                curves={what: sealed(values[drawn]) for what, values in of_rates.items()},
+                slope=_slope(of_rates, near),
             )
             for name, method, prediction, of_rates in zip(methods, calibrated, predictions, curves, strict=True)
         )
