@@ -131,7 +131,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, number):
     process.send_signal(number)
     _, stderr = process.communicate()
     assert process.returncode == 128 + number, stderr
-    assert stderr.splitlines()[-1] == "napsets predict: error: interrupted; nothing was written."
+    assert stderr.splitlines()[-1] == "napsets predict: error: interrupted; no file was left half-written."
     assert "Traceback" not in stderr
     assert [path.name for path in target.parent.iterdir()] == ["sets.parquet"]
     assert target.read_text() == "what was there before"

@@ -39,7 +39,8 @@ WRONG = [
     ("probabilities", "node,cat,dog\nann,0.5,0.5\nbob,nan,0.8\n", "1 of the 2 rows",
      "line 3 (node 'bob') has nan in the "
      "column cat", "Write numbers there"),
-    ("probabilities", "node,cat,dog\nann,0.5,0.5\nbob,,0.8\n", "no empty cell; the column cat has one in line 3"),
+    ("probabilities", "node,cat,dog\nann,0.5,0.5\nbob,,0.8\n", "no empty cell; the column cat has one in line 3 of",
+     "(node 'bob')"),
     ("probabilities", "node,cat,dog\nann,0.5,0.4\n", "line 2 (node 'ann') sums to 0.9", "before softmax"),
     ("probabilities", "node,cat,dog\nann,1.5,-0.5\n", "line 2 (node 'ann') has a negative entry, -0.5"),
     ("probabilities", 'node,cat,dog\nann,"0,5","0,5"\n', "Write decimal points instead of decimal commas: 0.5"),

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from napsets.errors import InvalidInputError
-from napsets.files.paths import check_apart, check_output, note_written, recording, replacing
+from napsets.files.paths import check_apart, check_output, protecting, replacing
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_an_input_is_refused_under_any_name(tmp_path, source, how, monkeypatch):
 
 
 def test_what_is_protected_is_an_input_of_everything_that_is_written(tmp_path, source):
-    with recording(None, source):
+    with protecting(None, source):
         for write in (check_output, lambda path: check_apart(path, [])):
             with pytest.raises(InvalidInputError, match=r"`output` would overwrite the input .*in\.html"):
                 write(source)
@@ -86,15 +86,3 @@ def test_what_may_be_written_is_left_as_it_is(tmp_path, source):
         check_output(tmp_path / "new" / "x.csv", [source])
     assert os.listdir(tmp_path) == ["in.html"]
     assert source.read_text() == "input"
-
-
-def test_what_is_written_can_be_told(tmp_path):
-    with recording() as written:
-        with replacing(tmp_path / "a.txt") as draft:
-            draft.write_text("a")
-            assert written == []
-        note_written(tmp_path / "folder")
-    assert written == [tmp_path / "a.txt", tmp_path / "folder"]
-    with replacing(tmp_path / "b.txt") as draft:
-        draft.write_text("b")
-    assert len(written) == 2

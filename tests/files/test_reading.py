@@ -79,7 +79,7 @@ def test_text_stays_text_under_another_name(tmp_path):
 def test_rows_go_by_the_names_of_napsets(tmp_path):
     path = write(tmp_path / "y.csv", {"id": [1], "label": ["cat"]})
     table = open_table("labels", path, Reading(rename=["id=node"]))
-    assert [batch.column_names for batch in table.batches(["node", "label"])] == [["node", "label"]]
+    assert table.read(["node", "label"]).column_names == ["node", "label"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -98,8 +97,7 @@ class _Run:
     """What the handler of signals has to know of the run: it is called at any moment, with nothing but this."""
 
     command: str = "napsets"
-    written: Sequence[Path] = ()
-    discard: Callable[[], list[Path]] = list
+    discard: Callable[[], None] = lambda: None
     unwinding: bool = False
     stopped: int = 0
 
@@ -114,12 +112,9 @@ def listen() -> None:
             signal.signal(number, _stop)
 
 
-def at_work(command: str, written: Sequence[Path], discard: Callable[[], list[Path]]) -> None:
-    """Enter the command that runs, the list of what it has written, and what removes what it is writing.
-
-    `discard` returns what has been written too, a moment ago.
-    """
-    _run.command, _run.written, _run.discard, _run.stopped = f"napsets {command}".strip(), written, discard, 0
+def at_work(command: str, discard: Callable[[], None]) -> None:
+    """Register the command that runs, and the function that removes its unfinished files."""
+    _run.command, _run.discard, _run.stopped = f"napsets {command}".strip(), discard, 0
 
 
 @contextmanager
@@ -141,7 +136,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
     for other in (signal.SIGINT, signal.SIGTERM):
         signal.signal(other, signal.SIG_IGN)  # once is enough
     try:
-        _run.written = [*_run.written, *(path for path in _run.discard() if path not in _run.written)]
+        _run.discard()
         text = visible(f"{_run.command}: error: {_describe(KeyboardInterrupt())}") + "\n"
         # Past the stream, which may be busy with another line; a progress bar has hidden the cursor.
         os.write(2, (b"\r\x1b[2K\x1b[?25h" if os.isatty(2) else b"") + text.encode(errors="backslashreplace"))
@@ -167,26 +162,16 @@ def report_error(error: BaseException, *, debug: bool = False) -> int:
     return _run.stopped or (128 + signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1)
 
 
-def _whole() -> str:
-    """Describe what is there now that was not before."""
-    written = [path for path in _run.written if path.exists()]
-    if not written:
-        return "nothing was written"
-    if len(written) == 1:
-        return f"{written[0]} was written completely"
-    return f"{len(written)} files were written completely; the last of them is {written[-1]}"
-
-
 def _describe(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
-        return f"interrupted; {_whole()}."
+        return "interrupted; no file was left half-written."
     if isinstance(error, NapsetsError):
         return str(error)
     if isinstance(error, OSError) and error.errno is not None:
         where = f" ({error.filename})" if error.filename else ""
         reason = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            return f"the disk is full or the file too large{where}; {_whole()}. Free some space, or use another disk."
+            return f"the disk is full or the file too large{where}. Free some space, or use another disk."
         return f"cannot open or write{where}: {reason.lower()}. Check the path, and that you may read or write there."
     if isinstance(error, MemoryError):
         return (

@@ -37,7 +37,7 @@ from napsets.cli import at_work, report_error
 from napsets.cli._options import FILES_PANEL, HELP, Only
 from napsets.cli._output import STANDARD, Output, check_standard_output, inputs_of, standard_streams
 from napsets.errors import NapsetsWarning
-from napsets.files.paths import discard_drafts, recording
+from napsets.files.paths import discard_drafts, protecting
 
 #: The options of each command that are paths; `add_command` enters them.
 PATHS: dict[str, set[str]] = {}
@@ -242,8 +242,8 @@ def _noted(output: Output) -> Iterator[None]:
 @contextmanager
 def _guarded(name: str, inputs: Iterable[Path], *, debug: bool) -> Iterator[None]:
     """Turn whatever a command raises into a message and an exit code; it may not write to its inputs."""
-    with recording(*inputs) as written:
-        at_work(name, written, discard_drafts)
+    with protecting(*inputs):
+        at_work(name, discard_drafts)
         try:
             yield
         except typer.Exit:

@@ -179,7 +179,7 @@ def predict(
     If the model was trained on nodes of the graph, list them in a file and pass it as --training: they are left out.
 
     Ids may be any integers or strings and are returned unchanged; only an empty cell is missing. If all labels are
-    names of classes, they are read as names; if none is, as numbers from 0; --labels-are decides mixed cases.
+    names of classes, they are read as names; if none is, as numbers from 0.
 
     Sets are written as they are made. Memory, for Parquet files with integer ids: at most 400 MB + nodes × (2 × bytes
     per probability × classes + 150 bytes) + edges × 30 bytes, however many nodes are predicted; auto and informed need

@@ -217,7 +217,7 @@ def _parts(inputs: Inputs, judged: Any, seed: int) -> tuple[Any, IntArray, IntAr
     known = inputs.prediction.known(judged)
     both, rest = labelled[known[labelled]], labelled[~known[labelled]]
     if both.size:
-        _check_both(judged[both], truth[both], rest.size, inputs.notes)
+        _check_both(both.size, rest.size, inputs.notes)
     return np.where(known, judged, truth), rest, np.flatnonzero(known)
 
 
@@ -234,9 +234,8 @@ def _teaching(evidence: IntArray, judged: IntArray, notes: list[str]) -> IntArra
     return taught
 
 
-def _check_both(judged: Any, labels: Any, rest: int, notes: list[str]) -> None:
-    """Say that nodes with a label in both files only judge, and by which; refuse where none is left to calibrate."""
-    count = judged.size
+def _check_both(count: int, rest: int, notes: list[str]) -> None:
+    """Note that nodes with a label in both files only evaluate; raise where none is left to calibrate."""
     if rest == 0:
         raise typer.BadParameter(
             f"must leave labels to calibrate on: all {count:,} nodes of --labels are in it. Leave some out of it, or "
@@ -246,10 +245,6 @@ def _check_both(judged: Any, labels: Any, rest: int, notes: list[str]) -> None:
     notes.append(
         f"{count:,} of the {count + rest:,} nodes of --labels are also in --truth: they are used only to evaluate"
     )
-    # Numbers may have been rounded on their way into one of the files.
-    others = int((~np.isclose(judged, labels, rtol=1e-6, atol=0.0)).sum())
-    if others:
-        notes.append(f"{others:,} of them have different labels in --truth and --labels: the one in --truth is used")
 
 
 # -- demo --------------------------------------------------------------------------------------------------------------
@@ -343,29 +338,25 @@ def _shared_width(row: dict[str, Any]) -> str:
     return wide(row["shared_width"]) + ("" if math.isnan(error) else f"±{wide(1.96 * error)}")
 
 
-#: The columns of the comparison of methods, and what stands in them.
+#: The columns of the comparison of methods; --json has all metrics. A gap is the average distance of coverage from the
+#: target over groups.
 _COLUMNS: dict[type[Prediction], dict[str, Callable[[dict[str, Any]], str]]] = {
     PredictionSets: {
         "method": itemgetter("title"),
         "coverage": _coverage,
         "mean size": lambda row: f"{row['mean_size']:.2f}±{1.96 * row['mean_size_se']:.2f}",
-        "size|cov": lambda row: number(row["size_given_coverage"], 2),
-        "SSCV": lambda row: number(row["sscv"], 3),
-        "PCCV": lambda row: number(row["pccv"], 3),
-        "one": lambda row: _whole(row["singleton_rate"]),
-        "empty": lambda row: _whole(row["empty_rate"]),
-        "full": lambda row: _whole(row["full_rate"]),
+        "one label": lambda row: _whole(row["singleton_rate"]),
+        "gap: class": lambda row: number(row["gap_class"], 3),
+        "degree": lambda row: number(row["gap_degree"], 3),
     },
     PredictionIntervals: {
         "method": itemgetter("title"),
         "coverage": _coverage,
-        "mean width": lambda row: wide(row["mean_width"]),
-        "where finite": _shared_width,
+        "width where finite": _shared_width,
         "median": lambda row: wide(row["median_width"]),
         "whole line": lambda row: percent(row["infinite_rate"]),
         "gap: degree": lambda row: number(row["gap_degree"], 3),
         "prediction": lambda row: number(row["gap_prediction"], 3),
-        "PCCV": lambda row: number(row["pccv"], 3),
     },
 }
 
@@ -374,8 +365,6 @@ def comparison_table(rows: list[dict[str, Any]], prediction: type[Prediction] = 
     """Make a table from `Comparison.rows()`."""
     first, columns = rows[0], _COLUMNS[prediction]
     title = f"{first['nodes']:,} nodes at alpha = {first['alpha']:g}, {first['hops']} hops; ± 1.96 standard errors"
-    if not math.isnan(first["pccv_chance"]):  # the same for all methods
-        title += f"; by chance PCCV would be {number(first['pccv_chance'], 3)}"
     if first.get("shared", 1.0) < 1.0:
         whose = whose_finite({row["title"]: row["infinite_rate"] for row in rows})
         title += f"; the intervals of {whose} are finite on {percent(first['shared'])} of the nodes"

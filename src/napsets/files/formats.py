@@ -1,6 +1,6 @@
-"""Files of rows as batches of Arrow columns: Parquet and CSV, single files (also gzipped) and folders of parts.
+"""Files of rows as Arrow tables: Parquet and CSV, single files (also gzipped) and folders of parts.
 
-A `TableFile` knows its columns, and gives batches of some of them under napsets' names (see `Reading.rename`).
+A `TableFile` knows its columns, and reads them under napsets' names (see `Reading.rename`).
 CSV has no types: its columns of ids and names are read as text, all others as numbers, and only an empty cell is
 missing (``NA``, ``null`` and ``nan`` are what they say). Messages count rows as people see them: the lines of a CSV,
 the rows of Parquet from 0.
@@ -30,9 +30,6 @@ from napsets.files.reading import PLAIN, Format, Reading, format_of, parts_of
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.csv import InvalidRow
-
-#: Rows that are decoded at a time.
-BATCH_ROWS = 1 << 16
 
 #: The key in the metadata of Parquet under which napsets keeps its settings, as JSON.
 METADATA_KEY = b"napsets"
@@ -117,23 +114,23 @@ class TableFile:
         place = f"line {_line_of(self, row)}" if self.format == "csv" else f"row {row}"
         return place + f" of {self.path}" * path + ("" if node is None else f" (node {node!r})")
 
-    def batches(self, columns: Sequence[str], *, text: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Give record batches of the columns, in the order of the file; in CSV, `text` and ids and names are text."""
+    def read(self, columns: Sequence[str], text: Sequence[str] = ()) -> pa.Table:
+        """Return columns of all rows, in the order of the file; in CSV, `text` and ids and names are text."""
         if self.rows is not None:
-            yield from self.rows.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS)
-            return
+            return self.rows.select(list(columns))
         theirs = {self.originals.get(column, column): column for column in columns}
         words = {*text, *_TEXT_COLUMNS.get(self.name, ("node",))}
         with paths.reading(self.path, self.name, folder=True):
-            for batch in _csv_batches(self, theirs, words) if self.format == "csv" else _parquet_batches(self, theirs):
-                yield batch.rename_columns(list(columns))
-
-    def read(self, columns: Sequence[str], text: Sequence[str] = ()) -> pa.Table:
-        """Return some columns of all rows."""
-        tables = [arrow().Table.from_batches([batch]) for batch in self.batches(columns, text=text)]
-        if not tables:
-            return arrow().table({column: arrow().nulls(0) for column in columns})
-        return arrow().concat_tables(tables, promote_options="permissive")
+            if self.format == "csv":
+                table = _read_csv(self, {old: "string" if new in words else "float64" for old, new in theirs.items()})
+            else:
+                # Columns are decoded from a small buffer, so that compressed pages are not held with them.
+                options = arrow().dataset.ParquetFragmentScanOptions(
+                    use_buffered_stream=True, buffer_size=1 << 20, pre_buffer=False
+                )
+                table = _dataset(self.name, self.path).to_table(list(theirs), fragment_scan_options=options)
+                table.validate(full=True)  # text that is no UTF-8 would otherwise fail somewhere else
+        return table.rename_columns(list(columns))
 
     def about(self) -> dict[str, Any]:
         """Return what napsets wrote in addition to the rows, if anything; ``class_names`` are distinct strings."""
@@ -222,20 +219,6 @@ def _dataset(name: str, path: Path) -> pa.dataset.Dataset:
     return whole.replace_schema(schema)
 
 
-def _parquet_batches(table: TableFile, columns: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    # Little is read ahead, so that what is in memory is a few batches and not a row group.
-    options = arrow().dataset.ParquetFragmentScanOptions(
-        use_buffered_stream=True, buffer_size=1 << 20, pre_buffer=False
-    )
-    scanner = _dataset(table.name, table.path).scanner(
-        columns=list(columns), batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1,
-        fragment_scan_options=options,
-    )  # fmt: skip
-    for batch in scanner.to_batches():
-        batch.validate(full=True)  # text that is no UTF-8 would otherwise fail somewhere else
-        yield batch
-
-
 # -- CSV ---------------------------------------------------------------------------------------------------------------
 
 
@@ -287,75 +270,67 @@ def _not_utf8(name: str, path: Path, reason: object) -> FileFormatError:
     )
 
 
-def _csv_batches(table: TableFile, columns: Mapping[str, str], text: set[str]) -> Iterator[pa.RecordBatch]:
+def _read_csv(table: TableFile, types: Mapping[str, str]) -> pa.Table:
     pa = arrow()
-    types = {theirs: "string" if ours in text else "float64" for theirs, ours in columns.items()}
-    try:
-        for batch in _read_csv(table, types):
-            for start in range(0, batch.num_rows, BATCH_ROWS):
-                yield batch.slice(start, BATCH_ROWS)
-    except pa.ArrowInvalid as error:
-        if "invalid UTF8" in str(error):
-            raise _not_utf8(table.name, table.path, "it seems to be Latin-1 or another older encoding") from error
-        if "conversion error" in str(error):
-            _refuse_text(table, [column for column in types if types[column] != "string"])
-        raise
-
-
-def _read_csv(table: TableFile, types: dict[str, str]) -> Iterator[pa.RecordBatch]:
-    pa = arrow()
-    short: list[str] = []
+    parts, short = [], list[str]()
 
     def refuse(row: InvalidRow) -> str:
         short.append(f"a row with {row.actual_columns} cells where {row.expected_columns} are expected: {row.text!r}")
         return "error"
 
+    names = None
+    if not (table.reading.header or table.name == "sets"):
+        names = [table.originals.get(column, column) for column in table.columns]
     for part in _parts(table.path):
-        names = None if table.reading.header or table.name == "sets" else [
-            table.originals.get(column, column) for column in table.columns
-        ]  # fmt: skip
-        # Otherwise a quoted line break fails where it happens to lie on the border of two blocks.
         separator = table.reading.separator_of(part)
+        # Otherwise a quoted line break fails where it happens to lie on the border of two blocks.
         parse = pa.csv.ParseOptions(newlines_in_values=True, delimiter=separator, invalid_row_handler=refuse)
         convert = pa.csv.ConvertOptions(
             include_columns=list(types), column_types=types, null_values=[""], strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )  # fmt: skip
         try:
-            with pa.csv.open_csv(part, pa.csv.ReadOptions(column_names=names), parse, convert) as reader:
-                yield from reader
+            parts.append(
+                pa.csv.read_csv(part, pa.csv.ReadOptions(column_names=names, use_threads=False), parse, convert)
+            )
         except pa.ArrowInvalid as error:
+            if "invalid UTF8" in str(error):
+                raise _not_utf8(table.name, part, "it seems to be Latin-1 or another older encoding") from error
+            if "conversion error" in str(error):
+                _refuse_text(table, [column for column in types if types[column] != "string"])
             if not short:
                 raise
             commas = separator != "," and "," in short[0]
             remedy = "Write decimal points instead of decimal commas" if commas else "Quote cells that hold a separator"
-            raise FileFormatError(f"`{table.name}` must have as many cells in each row as its header; {part} has "
-                                  f"{short[0]}. {remedy}, or check --separator.") from error  # fmt: skip
+            raise FileFormatError(
+                f"`{table.name}` must have as many cells in each row as its header; {part} has {short[0]}. {remedy}, "
+                f"or check --separator."
+            ) from error
+    return pa.concat_tables(parts)
 
 
 def _refuse_text(table: TableFile, columns: Sequence[str]) -> None:
-    """Name the first cell that is not a number, its row and node, and say whether it is the whole column."""
-    compute, seen = arrow().compute, 0
+    """Raise for the first cell that is not a number, with its row and node, and for whole columns of text."""
+    compute = arrow().compute
     node = table.originals.get("node", "node") if "node" in table.columns else None
-    for batch in _read_csv(table, dict.fromkeys([*columns, *([node] if node else [])], "string")):
-        for column in columns:
-            cells = batch.column(column)
-            fine = compute.match_substring_regex(cells, _NUMBER).fill_null(True)
-            odd = compute.indices_nonzero(compute.invert(fine))
-            if not len(odd):
-                continue
-            row = odd[0].as_py()
-            value = cells[row].as_py()
-            where = table.at(seen + row, None if node is None else batch.column(node)[row].as_py())
-            what, advice = f"{where} has {value!r}", "Write a number there, or drop that row."
-            if 2 * len(odd) > len(cells):
-                what, advice = f"{what}, and most other rows have text too", "Drop that column."
-                if table.name == "probabilities":
-                    advice = f"If it is not a class, add --ignore-columns {column}."
-            raise FileFormatError(
-                f"`{table.name}` must hold numbers in the column {column}; {what}. {number_advice(value) or advice}"
-            )
-        seen += batch.num_rows
+    cells = _read_csv(table, dict.fromkeys([*columns, *([node] if node else [])], "string"))
+    for column in columns:
+        odd = compute.indices_nonzero(
+            compute.invert(compute.match_substring_regex(cells[column], _NUMBER).fill_null(True))
+        )
+        if not len(odd):
+            continue
+        row = odd[0].as_py()
+        value = cells[column][row].as_py()
+        what = f"{table.at(row, None if node is None else cells[node][row].as_py())} has {value!r}"
+        advice = "Write a number there, or drop that row."
+        if 2 * len(odd) > len(cells):
+            what, advice = f"{what}, and most other rows have text too", "Drop that column."
+            if table.name == "probabilities":
+                advice = f"If it is not a class, add --ignore-columns {column}."
+        raise FileFormatError(
+            f"`{table.name}` must hold numbers in the column {column}; {what}. {number_advice(value) or advice}"
+        )
 
 
 def number_advice(text: str) -> str:

@@ -56,7 +56,7 @@ class NodeIds:
                     f"`{name}` must have ids of at most {MOST_ID_BYTES:,} bytes; one {where} has {sizes[row]:,}: "
                     f"{values[row].as_py()[:20]!r}…"
                 )
-        if pa.compute.count_distinct(values).as_py() < len(values):
+        if not _are_distinct(values):
             counts = pa.compute.value_counts(values)
             repeated = counts.filter(pa.compute.greater(counts.field("counts"), 1))
             raise FileFormatError(
@@ -93,6 +93,15 @@ class NodeIds:
         if place < 0:
             raise InvalidInputError(f"`node` must be one of the {len(self):,} ids; there is no {text!r}")
         return place
+
+
+def _are_distinct(values: pa.Array) -> bool:
+    """Whether no id is there twice; integers are sorted, which takes a tenth of the memory of hashing them."""
+    pa = arrow()
+    if not pa.types.is_integer(values.type):
+        return bool(pa.compute.count_distinct(values).as_py() == len(values))
+    ordered = np.sort(values.to_numpy(zero_copy_only=False))
+    return not (ordered[1:] == ordered[:-1]).any()
 
 
 def _of_one_type(*columns: Ids) -> tuple[Ids, ...]:

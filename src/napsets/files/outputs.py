@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import ROW_SUM_TOLERANCE, BoolArray, sealed
 from napsets.errors import FileFormatError, InvalidInputError, arrow
-from napsets.files.formats import BATCH_ROWS, TableFile, number_advice, open_table
+from napsets.files.formats import TableFile, number_advice, open_table
 from napsets.files.ids import NodeIds, id_column, own_ids, place_rows
 from napsets.files.reading import PLAIN, Reading
 from napsets.scores import CQR, AbsoluteResidual, NormalisedResidual
@@ -20,11 +20,16 @@ from napsets.scores import CQR, AbsoluteResidual, NormalisedResidual
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    Values: TypeAlias = pa.Array | pa.ChunkedArray
+
 #: The list columns of probabilities and of features.
 LIST_COLUMN, FEATURES = "probabilities", "features"
 
 #: Columns that a file of predictions may have in addition to node and probabilities.
 _COMPANIONS = ("label", "split")
+
+#: Rows that are changed at a time.
+_ROWS = 1 << 16
 
 #: How far an entry may be off that was rounded to two decimals, and a little more for sums of floats.
 _ROUNDING = 0.005 + 1e-6
@@ -54,33 +59,26 @@ class NodeOutputs:
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
 
-def read_rows(table: TableFile, columns: Sequence[str]) -> tuple[pa.ChunkedArray, Block]:
+def read_rows(table: TableFile, columns: Sequence[str]) -> tuple[NodeIds, Block]:
     """Read the ids of a table, and its numbers as one array.
 
     They are in one column per number, or in a list column alone; float32 where the file has float32, otherwise float64.
     """
-    pa = arrow()
-    ids, blocks, filled = [], list[Block](), 0
-    for batch in table.batches(["node", *columns]):
-        part = pa.Table.from_batches([batch])
-        ids.append(id_column(table, part))
-        if list(columns) in ([LIST_COLUMN], [FEATURES]):
-            width = blocks[0].shape[1] if blocks else None
-            blocks.append(list_rows(table, batch.column(1), columns[0], filled, width))
-        else:
-            narrow = all(pa.types.is_float32(kind) for kind in batch.schema.types[1:])
-            block = np.empty((batch.num_rows, len(columns)), dtype=np.float32 if narrow else np.float64)
-            for i, (name, values) in enumerate(zip(columns, batch.columns[1:], strict=True)):
-                block[:, i] = number_column(table, values, name, filled)
-            blocks.append(block)
-        filled += batch.num_rows
-    if not filled:
+    rows = table.read(["node", *columns])
+    if not len(rows):
         raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
-    return pa.chunked_array([chunk for part in ids for chunk in part.chunks]), np.concatenate(blocks)
+    ids = id_column(table, rows)
+    if list(columns) in ([LIST_COLUMN], [FEATURES]):
+        return own_ids(table, ids), _list_rows(table, rows[columns[0]].combine_chunks(), columns[0], ids)
+    narrow = all(arrow().types.is_float32(kind) for kind in rows.schema.types[1:])
+    values = np.empty((len(rows), len(columns)), dtype=np.float32 if narrow else np.float64)
+    for place, column in enumerate(columns):
+        values[:, place] = number_column(table, rows.column(1 + place), column, ids)
+    return own_ids(table, ids), values
 
 
-def list_rows(table: TableFile, lists: pa.Array, column: str, first: int, width: int | None = None) -> Block:
-    """Turn lists of one length, which is `width` where rows came before, into rows, without a Python object per row."""
+def _list_rows(table: TableFile, lists: pa.Array, column: str, ids: pa.ChunkedArray) -> Block:
+    """Turn lists of one length into rows, without a Python object per row."""
     types = arrow().types
     if not (types.is_list(lists.type) or types.is_large_list(lists.type) or types.is_fixed_size_list(lists.type)):
         raise FileFormatError(
@@ -88,22 +86,24 @@ def list_rows(table: TableFile, lists: pa.Array, column: str, first: int, width:
             f"column is {lists.type}. Write one column per number in addition to node, or lists in Parquet."
         )
     lengths = plain_array(arrow().compute.list_value_length(lists).fill_null(0))
-    size = width or int(lengths[0])
+    size = int(lengths[0])
     if size == 0 or (lengths != size).any():
         row = int((lengths != size).argmax())
         raise FileFormatError(
-            f"`{table.name}` must have the same number of entries in each row, at least one; {table.at(first + row)} "
-            f"has {lengths[row]}, the first has {size}"
+            f"`{table.name}` must have the same number of entries in each row, at least one; "
+            f"{table.at(row, ids[row].as_py())} has {lengths[row]}, the first has {size}"
         )
-    values = number_column(table, lists.flatten(), column, first, width=size)
+    values = number_column(table, lists.flatten(), column, ids, width=size)
     dtype = np.float32 if values.dtype == np.float32 else np.float64
     return values.astype(dtype, copy=False).reshape(-1, size)
 
 
-def number_column(table: TableFile, values: pa.Array, column: str, first: int = 0, *, width: int = 1) -> Block:
+def number_column(
+    table: TableFile, values: Values, column: str, ids: pa.ChunkedArray | None = None, *, width: int = 1
+) -> Block:
     """Return a column of numbers without empty cells; true and false are numbers among features.
 
-    `first` is the row of the file in which it starts; a row has `width` numbers.
+    A row has `width` numbers, and the node that `ids` name, for messages.
     """
     types = arrow().types
     if types.is_decimal(values.type):  # what SQL makes of 0.5
@@ -112,7 +112,7 @@ def number_column(table: TableFile, values: pa.Array, column: str, first: int = 
     if not (types.is_floating(values.type) or types.is_integer(values.type) or truth_values):
         wanted = f"`{table.name}` must hold numbers in its column {column}; in {table.path} it is {values.type}"
         raise FileFormatError(wanted + (_class_advice(values, column) if table.name == LIST_COLUMN else ""))
-    refuse_empty(table, column, values, first=first, width=width)
+    refuse_empty(table, column, values, ids=ids, width=width)
     return plain_array(values)
 
 
@@ -126,19 +126,24 @@ def _class_advice(values: pa.Array, column: str) -> str:
     return f"{advice} {number_advice(str(texts[0].as_py()))}".rstrip() if len(texts) else advice
 
 
-def refuse_empty(table: TableFile, column: str, *values: pa.Array, first: int = 0, width: int = 1) -> None:
-    """Raise for a column with empty cells, and name the first; `first` and `width` as in `number_column`."""
+def refuse_empty(
+    table: TableFile, column: str, *values: Values, ids: pa.ChunkedArray | None = None, width: int = 1
+) -> None:
+    """Raise for a column with empty cells, and name the first; `ids` and `width` as in `number_column`."""
     for part in values:
         if part.null_count:
-            row = first + arrow().compute.index(part.is_null(), True).as_py() // width
+            row = arrow().compute.index(part.is_null(), True).as_py() // width
             raise FileFormatError(
-                f"`{table.name}` must have no empty cell; the column {column} has one in {table.at(row)}. Fill it in, "
-                f"drop that row, or drop that column."
+                f"`{table.name}` must have no empty cell; the column {column} has one in "
+                f"{table.at(row, None if ids is None else ids[row].as_py())}. Fill it in, drop that row, or drop that "
+                f"column."
             )
 
 
-def plain_array(values: pa.Array) -> Block:
-    """Return an Arrow array as one of NumPy."""
+def plain_array(values: Values) -> Block:
+    """Return an Arrow column as an array of NumPy."""
+    if isinstance(values, arrow().ChunkedArray):
+        return np.asarray(values.to_numpy())
     array: Block = values.to_numpy(zero_copy_only=False)
     return array
 
@@ -154,8 +159,7 @@ def read_probabilities(path: str | os.PathLike[str], reading: Reading = PLAIN) -
     table = open_table("probabilities", path, reading)
     table.require("node")
     columns = [LIST_COLUMN] if LIST_COLUMN in table.columns else _class_columns(table)
-    known, values = read_rows(table, columns)
-    ids = own_ids(table, known)
+    ids, values = read_rows(table, columns)
     if reading.logits:
         _check_finite(table, ids, values)
         _change_rows(values, _softmax)
@@ -169,8 +173,8 @@ def read_probabilities(path: str | os.PathLike[str], reading: Reading = PLAIN) -
 
 def _change_rows(values: Block, change: Callable[[Block], Block]) -> None:
     """Change rows in place, some at a time, so that little more than the array itself is held."""
-    for start in range(0, len(values), BATCH_ROWS):
-        values[start : start + BATCH_ROWS] = change(values[start : start + BATCH_ROWS])
+    for start in range(0, len(values), _ROWS):
+        values[start : start + _ROWS] = change(values[start : start + _ROWS])
 
 
 def _class_columns(table: TableFile) -> list[str]:
@@ -299,8 +303,7 @@ def read_numbers(path: str | os.PathLike[str], reading: Reading = PLAIN) -> Node
             f"regression; {table.path} has {', '.join(table.columns)}. If they have other names, add --rename "
             f"OLD=prediction"
         )
-    known, rows = read_rows(table, score.columns)
-    ids = own_ids(table, known)
+    ids, rows = read_rows(table, score.columns)
     infinite = ~np.isfinite(rows).all(axis=1)
     if infinite.any():
         row = int(infinite.argmax())
@@ -339,7 +342,7 @@ def read_features(path: str | os.PathLike[str], nodes: NodeIds, reading: Reading
     """
     table = open_table("features", path, reading)
     ids, rows = read_rows(table, feature_columns(table))
-    known = place_rows(table, nodes, ids)
+    known = place_rows(table, nodes, ids.values)
     missing = len(nodes) - int((known >= 0).sum())
     if missing:
         raise FileFormatError(
@@ -350,7 +353,7 @@ def read_features(path: str | os.PathLike[str], nodes: NodeIds, reading: Reading
     if bad.any():
         row = int(bad.argmax())
         raise FileFormatError(
-            f"`features` must hold finite numbers; {table.at(row, ids[row].as_py())} has "
+            f"`features` must hold finite numbers; {table.at(row, ids.values[row].as_py())} has "
             f"{rows[row][~np.isfinite(rows[row])][0]:g}"
         )
     features = np.empty((len(nodes), rows.shape[1]), dtype=rows.dtype)

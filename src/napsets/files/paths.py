@@ -17,8 +17,8 @@ from pathlib import Path
 from napsets.checks.values import check_path
 from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
 
-#: What this process is writing, and the name under which it will appear; None where it is not there yet, or to be lost.
-_DRAFTS: dict[Path, Path | None] = {}
+#: The drafts of this process.
+_DRAFTS: set[Path] = set()
 
 
 def draft_mark() -> str:
@@ -29,13 +29,12 @@ def draft_mark() -> str:
 @contextmanager
 def _owning(draft: Path) -> Iterator[None]:
     """Remove a draft in the end if it is still there."""
-    _DRAFTS[draft] = None
+    _DRAFTS.add(draft)
     try:
         yield
     finally:
-        _DRAFTS[draft] = None
         _remove(draft)
-        del _DRAFTS[draft]
+        _DRAFTS.discard(draft)
 
 
 @contextmanager
@@ -47,13 +46,11 @@ def temporary_folder() -> Iterator[Path]:
         yield folder
 
 
-def discard_drafts() -> list[Path]:
-    """Remove all that this process is writing, which is about to end; return what has got its name by now."""
-    named = [name for draft, name in _DRAFTS.items() if name is not None and not draft.exists()]
-    for draft in _DRAFTS:
+def discard_drafts() -> None:
+    """Remove the drafts of this process, which is about to end."""
+    for draft in tuple(_DRAFTS):
         with suppress(OSError):
             _remove(draft)
-    return named
 
 
 def _remove(draft: Path) -> None:
@@ -65,8 +62,8 @@ def _remove(draft: Path) -> None:
 
 AnyPath = str | os.PathLike[str]
 
-#: What runs meanwhile must not write to, such as the settings file of a command; and the list of what it has written.
-_RUN: ContextVar[tuple[tuple[Path, ...], list[Path]]] = ContextVar("run")
+#: Files that must not be written to meanwhile, such as the inputs and the settings file of a command.
+_PROTECTED: ContextVar[tuple[Path, ...]] = ContextVar("protected", default=())
 
 
 @contextmanager
@@ -86,29 +83,18 @@ def replacing(path: AnyPath) -> Iterator[Path]:
     draft = target.with_name(f".{target.stem[:40]}.{draft_mark()}{named.suffix}")
     with _owning(draft):
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        _DRAFTS[draft] = named
         yield draft
         draft.replace(target)
-        note_written(named)
 
 
 @contextmanager
-def recording(*protected: AnyPath | None) -> Iterator[list[Path]]:
-    """Give the list of what is written from here on, so that an error can say truly what is there.
-
-    Meanwhile, `check_apart` takes what is `protected` for inputs, wherever it is called.
-    """
-    written: list[Path] = []
-    token = _RUN.set((tuple(Path(path) for path in protected if path is not None), written))
+def protecting(*inputs: AnyPath | None) -> Iterator[None]:
+    """Let `check_apart` treat these paths as inputs in this context, wherever it is called."""
+    token = _PROTECTED.set(tuple(Path(path) for path in inputs if path is not None))
     try:
-        yield written
+        yield
     finally:
-        _RUN.reset(token)
-
-
-def note_written(path: AnyPath) -> None:
-    """Note that a file or folder is there now, whole."""
-    _RUN.get(((), []))[1].append(Path(path))
+        _PROTECTED.reset(token)
 
 
 @contextmanager
@@ -157,7 +143,7 @@ def check_output(
     """Refuse, before any work is done, a file that must not or cannot be written; one rule for all commands.
 
     One that is there is replaced, unless it is no plain file, or one of the `inputs` or inside one; what is protected
-    (see `recording`) counts as such. Where there are `suffixes`, its name must have one, in capital letters or small.
+    (see `protecting`) counts as such. Where there are `suffixes`, its name must have one, in capital letters or small.
     """
     named, endings = Path(path), tuple(suffixes)
     if endings and not named.name.lower().endswith(endings):
@@ -185,7 +171,7 @@ def check_apart(output: AnyPath, inputs: Iterable[AnyPath | None] = (), *, name:
     target = Path(os.path.realpath(output))
     if any(path.is_symlink() for path in (target, *target.parents)):  # what is followed to the end is not a link
         raise InvalidInputError(f"`{name}` must be a file; {output} is a link that leads back to itself")
-    for path in (*inputs, *_RUN.get(((), []))[0]):
+    for path in (*inputs, *_PROTECTED.get()):
         if path is None:
             continue
         source = Path(os.path.realpath(path))

@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.formats import SIDECAR
-from napsets.files.paths import check_apart, note_written
+from napsets.files.paths import check_apart
 from napsets.files.reading import PLAIN, Reading
 from napsets.files.writers import describe_settings
 from napsets.methods.method import Method
@@ -82,7 +82,6 @@ def predict_files(
             if error.getCondition() == "PATH_ALREADY_EXISTS":
                 raise _exists(output) from error
             raise
-        note_written(output)
         _write_record(spark, output, result, request, method)
         return _summary(spark, output, len(result.inputs.class_names or ()))
 
