@@ -47,15 +47,6 @@ def search_thresholds(layout, nodes, weights, alpha, **options) -> Found:
     return Found(np.ascontiguousarray(values.transpose(1, 2, 0)), counts, rows)
 
 
-def search_splits(layout, splits, nodes, weights, alpha, **options) -> list[Found]:
-    """Search around the nodes of several splits in one pass; ``splits[s, i]`` lets ``calibration[i]`` calibrate."""
-    sizes = [len(part) for part in nodes]
-    options |= {"splits": splits, "pair_split": np.repeat(np.arange(len(nodes)), sizes)}
-    together = search_thresholds(layout, np.concatenate([[], *nodes]), weights, alpha, **options)
-    parts = [slice(end - size, end) for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
-    return [Found(together.values[:, :, part], together.hop_counts[part], together.weights) for part in parts]
-
-
 def hop_thresholds(graph, scores, calibration, nodes, weights, alpha=0.1, **options) -> np.ndarray:
     """Return the threshold of each node for one row of weights and one alpha."""
     return search_thresholds(make_layout(graph, scores, calibration), nodes, weights, alpha, **options).values[0, 0]

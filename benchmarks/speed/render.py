@@ -170,18 +170,6 @@ def _pairs(rows: list[dict[str, Any]]) -> list[tuple[Group, Group]]:
     return [(g, groups[graph, hops, "floor"]) for (graph, hops, task), g in groups.items() if task == "napsets"]
 
 
-def _protocol(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
-    head = ["threads", "time for 100 repetitions × 4 methods", "processor time"]
-    lines = [
-        [str(g.key["threads"]), per_round(g, "seconds").text(_seconds), per_round(g, "cpu_seconds").text(_seconds)]
-        for g in grouped(rows, "threads")
-    ]
-    return (
-        "## Repeated experiments\n\nAmazon Computers, 12,000 test nodes, strict protocol: reading the data, scores, "
-        f"thresholds, sets, coverage, sizes and SSCV of APS and three NAPS.\n\n{_table(head, lines)}"
-    )
-
-
 def _choice(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
     strategies = ("dense", "deep")
     head = ["graph", "hops", "nodes", *strategies, "chosen", "over the best"]
@@ -354,7 +342,6 @@ _TABLES: dict[str, Callable[[list[dict[str, Any]], dict[str, Any]], str]] = {
     "depth": _depth,
     "nodes": _nodes,
     "growth": _growth,
-    "protocol": _protocol,
     "choice": _choice,
     "interrupt": _interrupt,
     "first": _first,

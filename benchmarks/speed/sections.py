@@ -118,12 +118,6 @@ def choice(bench: Bench, effort: Effort) -> list[Spec]:
     return rows
 
 
-def protocol(bench: Bench, effort: Effort) -> list[Spec]:
-    """Measure the paper's repeated experiment on Amazon Computers."""
-    specs = [{"task": "protocol", "threads": threads, "repetitions": 100} for threads in effort.threads]
-    return bench.rounds("100 repetitions", specs, effort.rounds)
-
-
 def interrupt(bench: Bench, effort: Effort) -> list[Spec]:
     """Measure the seconds between Ctrl-C and the end of a deep search."""
     name = "reddit2-full" if effort.quick else "products"
@@ -203,7 +197,6 @@ def learned(bench: Bench, effort: Effort) -> list[Spec]:
 SECTIONS: dict[str, Callable[[Bench, Effort], list[Spec]]] = {
     "depth": depth,
     "nodes": nodes,
-    "protocol": protocol,
     "growth": growth,
     "choice": choice,
     "interrupt": interrupt,

@@ -11,7 +11,6 @@ import numpy as np
 
 from benchmarks.speed import contenders, floor, graphs, processes
 from benchmarks.speed.methods import run_method
-from benchmarks.speed.protocol import repeat_protocol
 from benchmarks.speed.published import answer
 from napsets.checks.arguments import IntArray
 from napsets.graph import Graph
@@ -132,13 +131,6 @@ def _sparse_products(spec: Spec, folder: Path) -> Spec:
     return {**timing, "sources": sources.size, "reached": reached}
 
 
-def _protocol(spec: Spec, folder: Path) -> Spec:
-    warm_up(2, spec["threads"])
-    repeat_protocol(repetitions=2, threads=spec["threads"])
-    rows, timing = _timed(lambda: repeat_protocol(repetitions=spec["repetitions"], threads=spec["threads"]))
-    return {**timing, **rows}
-
-
 def _build(spec: Spec, folder: Path) -> Spec:
     about, timing = _timed(lambda: graphs.build(spec["graph"], folder))
     return {**timing, **about}
@@ -150,7 +142,6 @@ TASKS: dict[str, Callable[[Spec, Path], Spec]] = {
     "napsets": _napsets,
     "networkx": _networkx,
     "sparse products": _sparse_products,
-    "protocol": _protocol,
     "first use": processes.first_use,
     "write files": processes.write_files,
     "predict files": processes.predict_files,

@@ -17,7 +17,7 @@ from napsets.kernels.layout import cache_aligned_zeros, read_only
 from napsets.kernels.search import _fastest
 from napsets.kernels.threads import worth_compiling
 from oracles import same_bits
-from searches import hop_thresholds, make_layout, search_splits, search_thresholds
+from searches import hop_thresholds, make_layout, search_thresholds
 
 PREDICT = """
 import json, logging
@@ -156,22 +156,19 @@ def test_few_nodes_and_more_have_the_same_thresholds(hops, directed, monkeypatch
     graph = ns.Graph.from_edge_index(rng.integers(60, size=(2, 90)), 60, directed=directed)
     calibration = rng.permutation(60)[:40]
     index = make_layout(graph, np.round(rng.random(40), 1), calibration)
-    splits = rng.random((3, 40)) < [[0.0], [0.3], [0.9]]
-    nodes = [rng.integers(60, size=size) for size in (20, 0, 30)]
     weights = rng.random((3, hops))
     weights[0] = 1.0
 
     def thresholds():
-        alone = search_thresholds(index, np.arange(60), weights, [0.1, 0.5, 0.9])
-        return [alone, *search_splits(index, splits, nodes, weights, [0.2, 0.7])]
+        return search_thresholds(index, np.r_[:60, 7, 7], weights, [0.1, 0.5, 0.9])
 
     few = thresholds()
     monkeypatch.setattr(threads, "SMALL", -1)
-    for one, other in zip(few, thresholds(), strict=True):
-        assert same_bits(one.values, other.values)
-        assert np.array_equal(one.hop_counts, other.hop_counts)
-        assert one.hop_counts.dtype == other.hop_counts.dtype
-    assert few[0].hop_counts.any()
+    other = thresholds()
+    assert same_bits(few.values, other.values)
+    assert np.array_equal(few.hop_counts, other.hop_counts)
+    assert few.hop_counts.dtype == other.hop_counts.dtype
+    assert few.hop_counts.any()
 
 
 def test_few_nodes_are_reported_as_done():

@@ -63,12 +63,12 @@ def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns):
     far_columns[start : start + 4] = [1, 0, 2, 1]  # the path 0-1-2
     starts = np.array([start, start + 1, start + 3], np.int64)
     stops = np.array([start + 1, start + 3, start + 4], np.int64)
-    masks = np.zeros((1, 8), np.uint64)
-    masks[0, 0] = 0b111
+    mask = np.zeros(8, np.uint64)
+    mask[0] = 0b111
     thresholds, counts = np.empty((3, 1, 1)), np.empty((3, 2), np.int64)
     rows = read_only_record(shallow.NumberedRows(starts, stops, far_columns, None))
     hubs = read_only_record(HubRows(stops, stops, NO_VECTORS))
-    pairs = read_only_record(Pairs(np.arange(4), np.zeros(3, np.int64), masks))
+    pairs = read_only_record(Pairs(np.arange(4), mask))
     scores, rules = np.array([0.1, 0.2, 0.3]), np.zeros(1, np.int8)
     selection = Selection(np.ones((1, 2)), np.array([0.5]), rules, 1e-9, scores, thresholds, counts)
     ending = (pairs, read_only_record(selection), None, None)

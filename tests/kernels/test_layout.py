@@ -1,4 +1,4 @@
-"""A layout numbers the calibration nodes by score, and packs splits and groups of them into words."""
+"""A layout numbers the calibration nodes by score, and packs groups of them into words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels.layout import BLOCK_WORDS, Layout, pack
+from napsets.kernels.layout import BLOCK_WORDS, Layout
 from napsets.kernels.search import _group_masks, _ranks
 
 
@@ -26,20 +26,16 @@ def test_calibration_nodes_come_first_by_score_then_the_others():
 
 
 @pytest.mark.parametrize("size", [1, 511, 512, 513, 1200])
-def test_masks_and_ranks_count_the_nodes_of_splits_and_groups(size):
+def test_masks_and_ranks_count_the_nodes_of_groups(size):
     rng = np.random.default_rng(size)
     empty = ns.Graph(np.zeros(1301, np.int64), np.zeros(0, np.int32))
     layout = Layout(empty, rng.permutation(1300)[:size], rng.random(size))
-    splits = rng.random((3, size)) < 0.5
-    masks = layout.masks(splits)
-    assert masks.shape == (3, layout.mask_words)
+    assert layout.mask.size == layout.mask_words
     assert layout.mask_words % BLOCK_WORDS == 0
-    flags = np.unpackbits(masks.view(np.uint8), axis=1, bitorder="little").astype(bool)
-    assert not flags[:, size:].any()
-    assert np.array_equal(flags[:, layout.numbers[layout.calibration]], splits)
-    assert layout.masks(None).sum() == pack(np.arange(64 * layout.mask_words) < size).sum()
-    ranks = _ranks(masks, np.int64)
-    assert ranks.tolist() == [[int(row[: 64 * w].sum()) for w in range(layout.mask_words + 1)] for row in flags]
+    flags = np.unpackbits(layout.mask.view(np.uint8), bitorder="little").astype(bool)
+    assert np.flatnonzero(flags).tolist() == list(range(size))
+    (ranks,) = _ranks(layout.mask[None], np.int64)
+    assert ranks.tolist() == [int(flags[: 64 * w].sum()) for w in range(layout.mask_words + 1)]
     groups = rng.integers(-1, 3, size)
     group_masks = _group_masks(groups, np.array([0, 2]), layout.mask_words)
     for name, row in zip((0, 2), group_masks, strict=True):

@@ -1,4 +1,4 @@
-"""Thresholds where every calibration node counts, with groups, splits and all rules: every strategy against oracles."""
+"""Thresholds where every calibration node counts, with groups and all rules: every strategy against oracles."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ LEVELS = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 1.0]
 POOLS = [0.0, 0.0, 0.5, 1.0, 3.0, 10.0, 1e6]
 
 
-def others_of(case, distance, node, groups, used):
+def others_of(case, distance, node, groups):
     """(score, hop, same) of the calibration nodes that count for a node."""
     return [
         (score, int(distance[v]) if distance[v] < 10**6 else 0, groups[v] == groups[node] and groups[node] >= 0)
-        for v, score, counts in zip(case.calibration, case.scores, used, strict=True)
-        if v != node and counts
+        for v, score in zip(case.calibration, case.scores, strict=True)
+        if v != node
     ]
 
 
@@ -53,14 +53,12 @@ def test_every_strategy_follows_the_definition_word_for_word(case, data):
     pools, alikes = draw(POOLS, 2), draw(POOLS, 2)
     groups = np.array(draw([-1, 0, 0, 1, 5], case.num_nodes))
     levels, rules = draw(LEVELS, 3), draw([NOMINAL, AT_LEAST, ABOVE], 3)
-    splits = np.array([draw([True, True, False], len(case.calibration)) for _ in range(2)])
     nodes = np.array(draw(range(case.num_nodes), 6))
-    pair_split = np.array(draw([0, 1], 6))
     index = make_layout(case.graph, case.scores, case.calibration)
     distance = scipy_distances(case.edges, case.num_nodes, case.directed)
     expected, sizes = np.empty((6, 2, 3)), np.empty((6, hops), dtype=int)
-    for i, (node, split) in enumerate(zip(nodes.tolist(), pair_split.tolist(), strict=True)):
-        others = others_of(case, distance[node], node, groups, splits[split])
+    for i, node in enumerate(nodes.tolist()):
+        others = others_of(case, distance[node], node, groups)
         sizes[i] = [sum(hop == k for _, hop, _ in others) for k in range(1, hops + 1)]
         for d in range(2):
             expected[i, d] = [
@@ -69,9 +67,7 @@ def test_every_strategy_follows_the_definition_word_for_word(case, data):
             ]
     reach = Reach(np.array(levels), ROUNDING, np.array(rules, np.int8), np.array(pools), np.array(alikes), groups)
     for strategy in EVERY_STRATEGY:
-        values, counts = find_thresholds(
-            index, nodes, weights, reach, splits=splits, pair_split=pair_split, threads=1, strategy=strategy
-        )
+        values, counts = find_thresholds(index, nodes, weights, reach, threads=1, strategy=strategy)
         assert np.array_equal(counts, sizes), strategy
         assert same_bits(values + 0.0, expected), strategy
 
@@ -92,12 +88,10 @@ def test_answers_between_the_words_of_a_neighbourhood_are_found(world, hops):
     alphas = np.array([0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
     weights = np.stack([np.ones(hops), 1.0 / np.arange(1, hops + 1), np.ones(hops), np.zeros(hops), np.ones(hops)])
     pools, alikes = np.array([0.7, 5.0, 40.0, 1776.0, 0.0]), np.array([0.0, 20.0, 3.0, 0.0, 9.0])
-    splits = rng.random((3, scores.size)) < [[1.1], [0.5], [0.01]]
-    pair_split = rng.integers(3, size=nodes.size)
     expected = []
-    for i, node in enumerate(nodes.tolist()):
+    for node in nodes.tolist():
         distance = hops_from(neighbours, node)
-        kept = splits[pair_split[i]] & (index.calibration != node)
+        kept = index.calibration != node
         others = index.calibration[kept]
         hop = np.array([distance.get(v, 0) for v in others.tolist()])
         same = (groups[others] == groups[node]) & (groups[node] >= 0)
@@ -107,9 +101,7 @@ def test_answers_between_the_words_of_a_neighbourhood_are_found(world, hops):
         ])  # fmt: skip
     reach = Reach(1.0 - alphas, ROUNDING, pools=pools, alikes=alikes, groups=groups)
     for strategy in EVERY_STRATEGY:
-        values, _ = find_thresholds(
-            index, nodes, weights, reach, splits=splits, pair_split=pair_split, strategy=strategy
-        )
+        values, _ = find_thresholds(index, nodes, weights, reach, strategy=strategy)
         assert same_bits(values, expected), strategy
 
 

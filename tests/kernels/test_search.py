@@ -1,4 +1,4 @@
-"""Searches on graphs of thousands of nodes: many words, many blocks, every strategy and splits."""
+"""Searches on graphs of thousands of nodes: many words, many blocks, and every strategy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import napsets as ns
 from napsets.quantile import hop_quantile
 from oracles import EVERY_STRATEGY, STRATEGIES, adjacency_sets, hops_from, same_bits
-from searches import make_layout, search_splits, search_thresholds
+from searches import make_layout, search_thresholds
 
 KINDS = ["sparse", "dense", "hubs", "rings", "directed"]
 
@@ -40,12 +40,10 @@ def world(request):
     return large_world(request.param, np.random.default_rng(KINDS.index(request.param)))
 
 
-def slow_thresholds(neighbours, calibration, scores, node, weights, alpha, used=None):
+def slow_thresholds(neighbours, calibration, scores, node, weights, alpha):
     hop = hops_from(neighbours, node)
     hops = np.array([hop.get(v, 0) if v != node else 0 for v in calibration.tolist()])
     near = (hops >= 1) & (hops <= len(weights))
-    if used is not None:
-        near &= used
     return hop_quantile(scores[near], hops[near], np.asarray(weights), alpha), np.bincount(
         hops[near], minlength=len(weights) + 1
     )[1:]
@@ -65,23 +63,6 @@ def test_thresholds_and_counts_equal_a_search_over_sets(world, hops):
         thresholds = search_thresholds(index, nodes, weights, [0.1, 0.5], strategy=strategy)
         assert same_bits(thresholds.values[0], [[threshold for threshold, _ in row] for row in expected]), strategy
         assert thresholds.hop_counts.tolist() == [counts.tolist() for _, counts in expected[0]], strategy
-
-
-def test_splits_equal_a_search_over_sets_that_ignores_the_others(world):
-    graph, neighbours, calibration, scores = world
-    rng = np.random.default_rng(5)
-    splits = rng.random((4, calibration.size)) < [[0.9], [0.5], [0.05], [0.0]]
-    nodes = [rng.integers(graph.num_nodes, size=6) for _ in splits]
-    index = make_layout(graph, scores, calibration)
-    expected = [
-        [slow_thresholds(neighbours, calibration, scores, v, [1.0, 0.25], 0.2, used) for v in part.tolist()]
-        for used, part in zip(splits, nodes, strict=True)
-    ]
-    for strategy in STRATEGIES:
-        thresholds = search_splits(index, splits, nodes, [1.0, 0.25], 0.2, strategy=strategy)
-        for result, part in zip(thresholds, expected, strict=True):
-            assert same_bits(result.values[0, 0], [threshold for threshold, _ in part]), strategy
-            assert result.hop_counts.tolist() == [counts.tolist() for _, counts in part], strategy
 
 
 @pytest.mark.parametrize("hops", [2, 5])
@@ -139,13 +120,10 @@ def test_a_search_along_a_long_path_gives_the_same_bits(directed):
     calibration = np.sort(rng.permutation(nodes)[:150])
     index = make_layout(graph, rng.integers(0, 30, 150) / 30, calibration)  # with ties
     weights = np.stack([np.ones(hops), 1.0 / np.arange(1, hops + 1), rng.random(hops) < 0.5])
-    splits = rng.random((3, 150)) < 0.7
-    parts = [np.arange(s, nodes, 2) for s in (0, 1, 0)]
     few, *others = (
-        search_splits(index, splits, parts, weights, [0.1, 0.5], threads=2, strategy=strategy)
+        search_thresholds(index, np.arange(nodes), weights, [0.1, 0.5], threads=2, strategy=strategy)
         for strategy in EVERY_STRATEGY
     )
     for other in others:
-        for one, same in zip(few, other, strict=True):
-            assert same_bits(same.values, one.values)
-            assert np.array_equal(same.hop_counts, one.hop_counts)
+        assert same_bits(other.values, few.values)
+        assert np.array_equal(other.hop_counts, few.hop_counts)

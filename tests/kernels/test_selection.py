@@ -85,7 +85,7 @@ def test_selection_from_bits_is_the_quantile_of_their_scores(blocks, share):
     room = EndingScratch(running, np.empty((3, 2), np.int64))
     rules = np.zeros(4, np.int8)
     wanted = Selection(weights, 1.0 - alphas, rules, ROUNDING, scores, thresholds[None], counts[None])
-    pairs = Pairs(np.arange(2), np.zeros(1, np.int64), pack(used)[None])
+    pairs = Pairs(np.arange(2), pack(used))
     kept = used & (hop > 0)
     expected = [[hop_quantile(scores[kept], hop[kept], w, a) for a in alphas] for w in weights]
     per_block = [[(hop[used & (np.arange(size) < 512 * b)] == k).sum() for b in range(blocks + 1)] for k in (1, 2, 3)]

@@ -144,17 +144,15 @@ def test_no_bit_of_any_pooled_threshold_differs_in_100_000_random_cases():
         groups, rule = rng.integers(-1, 3, size), int(rng.integers(3))
         # Levels that are reached exactly in many cases, and 0, which needs no mass by one rule.
         level = float(1 - alpha) if rng.random() < 0.7 else float(rng.integers(0, 5)) / 4
-        splits = rng.random((2, calibration.size)) < 0.8
         nodes = np.concatenate([np.arange(size), rng.integers(size, size=2)])  # some twice
-        pair_split = rng.integers(2, size=nodes.size)
         neighbours = adjacency_sets(edges, size, directed)
         expected = []
-        for node, split in zip(nodes.tolist(), pair_split.tolist(), strict=True):
+        for node in nodes.tolist():
             distance = hops_from(neighbours, node)
             others = [
                 (score, distance.get(v, 0), int(groups[node] >= 0 and groups[v] == groups[node]))
-                for v, score, used in zip(calibration.tolist(), scores.tolist(), splits[split].tolist(), strict=True)
-                if used and v != node
+                for v, score in zip(calibration.tolist(), scores.tolist(), strict=True)
+                if v != node
             ]
             expected.append(pooled_threshold(others, weights.tolist(), level, rule, pool, alike))
         pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
@@ -163,9 +161,7 @@ def test_no_bit_of_any_pooled_threshold_differs_in_100_000_random_cases():
         rules, pools, alikes = np.array([rule], np.int8), np.array([pool]), np.array([alike])
         reach = Reach(np.array([level]), ROUNDING, rules, pools, alikes, groups)
         for strategy in EVERY_STRATEGY:
-            thresholds, _ = find_thresholds(
-                layout, nodes, weights[None], reach, splits=splits, pair_split=pair_split, threads=1, strategy=strategy,
-            )  # fmt: skip
+            thresholds, _ = find_thresholds(layout, nodes, weights[None], reach, threads=1, strategy=strategy)
             assert same_bits(thresholds.ravel(), expected), (number, strategy, thresholds.ravel(), expected)
         kinds += [np.isneginf(expected).sum(), np.isfinite(expected).sum(), np.isposinf(expected).sum()]
     assert (kinds > kinds.sum() / 50).all()

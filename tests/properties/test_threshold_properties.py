@@ -18,7 +18,7 @@ from oracles import (
     same_bits,
     scipy_distances,
 )
-from searches import hop_thresholds, make_layout, search_splits, search_thresholds
+from searches import hop_thresholds, make_layout, search_thresholds
 from strategies import TIED, Case, alphas, cases
 
 
@@ -116,26 +116,6 @@ def test_several_alphas_and_decays_in_one_pass_are_those_of_one_at_a_time(case, 
     for d, row in enumerate(rows):
         for a, alpha in enumerate(levels):
             assert same_bits(together[d, a], case.thresholds(weights=row, alpha=alpha))
-
-
-@given(case=cases(), random=st.randoms(use_true_random=False), count=st.integers(0, 4))
-def test_splits_searched_together_are_splits_searched_one_by_one(case, random, count):
-    splits = np.array([[random.random() < 0.6 for _ in case.calibration] for _ in range(count)], dtype=bool)
-    splits = splits.reshape(count, len(case.calibration))
-    wanted = [[v for v in range(case.num_nodes) if random.random() < 0.5] for _ in range(count)]
-    index = make_layout(case.graph, case.scores, case.calibration)
-    weights = [float(w) for w in case.weights]
-    expected = [np.full(len(nodes), np.inf) for nodes in wanted]
-    for s, kept in enumerate(map(np.flatnonzero, splits)):
-        if kept.size:
-            expected[s] = case.thresholds(
-                nodes=wanted[s], calibration=np.array(case.calibration)[kept], scores=np.array(case.scores)[kept]
-            )
-    for strategy in STRATEGIES:
-        together = search_splits(index, splits, wanted, weights, float(case.alpha), strategy=strategy)
-        assert len(together) == count
-        for thresholds, alone in zip(together, expected, strict=True):
-            assert same_bits(thresholds.values[0, 0], alone), strategy
 
 
 @given(case=cases())

@@ -150,7 +150,7 @@ def transpose(first, last, order, count, before, after, hop, vectors):
 
 def finish_all(first: int, last: int, vectors: Array, start: int, ending: Ending) -> None:
     """Select thresholds and count for all pairs of the sources first..last, from vectors that begin with `start`."""
-    room = ending_scratch(vectors.shape[1], ending[0].masks.shape[1])
+    room = ending_scratch(vectors.shape[1], ending[0].mask.size)
     _finish_all(first, last, read_only(vectors), start, *ending, room)
 
 

@@ -269,12 +269,12 @@ def _first_pooled(numbers, running, count, known, shares, others, enough):
 
 
 @part
-def _select_row(source, numbers, total, running, d, selection, pairs, pooling):
+def _select_row(source, numbers, total, running, d, selection, pooling):
     """Write the thresholds of one source for one row of weights, whose running sum ends with `total`."""
     scores, levels, thresholds = selection.scores, selection.levels, selection.thresholds
     known, count = np.int64(scores.shape[0]), np.int64(numbers.shape[0])
     if pooling is not None:
-        others = others_of(source, source, pairs, pooling)
+        others = others_of(source, known, pooling)
         shares = shares_of(pooling, d, others)
         total = with_others(total, shares, others, known - 1)
     for a in range(levels.shape[0]):
@@ -290,19 +290,19 @@ def _select_row(source, numbers, total, running, d, selection, pairs, pooling):
 
 
 @jit
-def select_near(met, weights, first, last, selection, pairs, pooling, running, sizes):
+def select_near(met, weights, first, last, selection, pooling, running, sizes):
     """Write the thresholds of the sources ``first..last`` for each row of weights and each level, and the sizes.
 
-    `weights`, of shape (rows, met), are those of what was met, and are brought into the order of summing. Sources are
-    pairs: there is one split. ``sizes[source, row]`` gets what `_size_up` writes.
+    `weights`, of shape (rows, met), are those of the nodes met, and are brought into the order of summing.
+    ``sizes[source, row]`` gets what `_size_up` writes.
     """
-    met, selection, pairs, pooling = borrowed(met), borrowed(selection), borrowed(pairs), borrowed(pooling)
+    met, selection, pooling = borrowed(met), borrowed(selection), borrowed(pooling)
     for source in range(first, last):
         start, stop = met.offsets[source - first], met.offsets[source - first + 1]
         for d in range(weights.shape[0]):
             total = _add_up(met.numbers, weights[d], start, stop, selection.scores, running)
             _size_up(weights[d], start, stop, sizes[source, d])
-            _select_row(source, met.numbers[start:stop], total, running, d, selection, pairs, pooling)
+            _select_row(source, met.numbers[start:stop], total, running, d, selection, pooling)
 
 
 @jit

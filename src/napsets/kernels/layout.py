@@ -172,17 +172,10 @@ class Layout:
         ends[hubs] = last_ends[hubs] = ~np.arange(hubs.size)
         return HubRows(ends, last_ends, vectors)
 
-    def masks(self, splits: npt.NDArray[np.bool_] | None) -> Words:
-        """Pack the calibration nodes of each split into words: bit b of word w is number 64·w + b.
-
-        ``splits[s, i]`` is whether split s uses ``calibration[i]``; None stands for one split that uses all of them.
-        """
-        flags = np.zeros((1 if splits is None else splits.shape[0], self.mask_words * 64), dtype=bool)
-        if splits is None:
-            flags[:, : self.size] = True
-        else:
-            flags[:, self.numbers[self.calibration]] = splits
-        return pack(flags)
+    @cached_property
+    def mask(self) -> Words:
+        """The numbers of the calibration nodes as words: bit b of word w is number 64·w + b."""
+        return pack(np.arange(64 * self.mask_words) < self.size)
 
 
 def least_hub_degree(degrees: Ints) -> int:
@@ -200,13 +193,10 @@ def least_hub_degree(degrees: Ints) -> int:
 
 
 class Pairs(NamedTuple):
-    """Pairs of a source and a split, whose calibration nodes count for it."""
+    """The results for each source: a pair is a source and an entry of the nodes that were asked for."""
 
     offsets: Array  #: int64 of shape (sources + 1,). The pairs of source i are ``offsets[i]..offsets[i + 1]``.
-    splits: Array  #: int64 of shape (pairs,). The split of each pair.
-    #: uint64 of shape (splits, mask words). The calibration nodes that each split uses, bit b of word w for number 64·w
-    #: + b.
-    masks: Array
+    mask: Array  #: uint64 of shape (mask words,). The calibration nodes, bit b of word w for number 64·w + b.
 
 
 class Reach(NamedTuple):
@@ -248,18 +238,14 @@ class Pooling(NamedTuple):
     #: int64 of shape (sources,). The number of each source, and its group; −1 where it has none.
     own: Array
     group: Array
-    ranks: Array  #: int64 of shape (splits, mask words + 1). Nodes of a split before each word.
     group_masks: Array  #: uint64 of shape (groups, mask words). The calibration nodes of each group.
-    #: int32 or int64 of shape (splits, groups, mask words + 1). Nodes of a split and a group before each word.
-    group_ranks: Array
+    group_ranks: Array  #: int32 or int64 of shape (groups, mask words + 1). Nodes of a group before each word.
 
 
 class Counting(NamedTuple):
     """Counts by hop are wanted."""
 
-    #: int64 of shape (1, positions) or (pairs, positions). Nodes with a number below them are counted; one row may
-    #: serve all pairs.
-    positions: Array
+    positions: Array  #: int64 of shape (pairs, positions). Nodes with a number below them are counted.
     counts: Array  #: int32 or int64 of shape (pairs, hops, positions). Written.
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from napsets.kernels import dijkstra
 from napsets.kernels.dijkstra import Met, Roads
-from napsets.kernels.layout import Array, Floats, Ints, Layout, Pairs, Reach, read_only, read_only_record
+from napsets.kernels.layout import Array, Floats, Ints, Layout, Reach, read_only, read_only_record
 from napsets.kernels.search import as_ordered, pooling_of, selection_of
 from napsets.kernels.threads import Progress, Stop, available_threads, ranges, run
 
@@ -57,10 +57,9 @@ def near_thresholds(
     has one for each entry of the adjacency's `indices`; `weigh` turns distances (met,) into weights (rows, met).
     """
     order, sources = _in_order(nodes)
-    pairs = Pairs(np.arange(nodes.size + 1), np.zeros(nodes.size, np.int64), layout.masks(None))
     selection = selection_of(layout, np.empty((rows, 0)), reach, nodes.size)
     sizes = np.empty((nodes.size, rows, 4))
-    records = tuple(map(read_only_record, (selection, pairs, pooling_of(layout, sources, pairs, reach, rows))))
+    records = tuple(map(read_only_record, (selection, pooling_of(layout, sources, reach, rows))))
 
     def select(met: Met, weights: Floats, first: int, last: int, running: Floats) -> None:
         dijkstra.select_near(met, weights, first, last, *records, running, sizes)

@@ -41,8 +41,6 @@ def find_thresholds(
     weights: Floats,
     reach: Reach,
     *,
-    splits: npt.NDArray[np.bool_] | None = None,
-    pair_split: Ints | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
     strategy: str | None = None,
@@ -57,10 +55,6 @@ def find_thresholds(
     ----------
     weights : float64 of shape (rows, hops)
         w(k) for each row, from hop 1 on. Without hops nothing is searched.
-    splits : bool of shape (splits, calibration nodes), optional
-        Which calibration nodes each split uses; by default there is one that uses all.
-    pair_split : int64 of shape (nodes,), optional
-        The split for each entry of `nodes`, which may hold a node several times.
     strategy : str, optional
         "few", "dense" or "deep"; by default the one that is expected to be the fastest.
 
@@ -76,8 +70,8 @@ def find_thresholds(
     selection = selection_of(layout, weights, reach, nodes.size)
     if nodes.size:
         strategy = strategy or _fastest(layout, nodes.size, hops, rows * reach.levels.size)
-        order, sources, pairs = _pairs(layout, nodes, hops, splits, pair_split, strategy)
-        pooling = pooling_of(layout, sources, pairs, reach, rows)
+        order, sources, pairs = _pairs(layout, nodes, hops, strategy)
+        pooling = pooling_of(layout, sources, reach, rows)
         _search(layout, sources, hops, (pairs, selection, pooling, None), threads, progress, strategy)
         return as_ordered(order, selection.thresholds), as_ordered(order, selection.hop_counts)
     return selection.thresholds, selection.hop_counts
@@ -95,24 +89,27 @@ def count_below(
 ) -> Array:
     """Count, by hop, the calibration nodes around each node whose number is below some positions.
 
-    Numbers ascend with scores, so a position is how many scores lie below a value: ``np.searchsorted`` of
-    ``layout.sorted_scores``. With labels in place of scores, and positions where each class ends, differences of
-    counts are counts by class; with the position ``layout.size`` they are all that is there. Positions have the shape
-    (positions,) for all nodes alike, or (nodes, positions). A node may come several times, and never counts itself.
+    Numbers ascend with scores, so the position of a value is the number of scores below it: ``np.searchsorted`` of
+    ``layout.sorted_scores``; the position ``layout.size`` counts all. A node may come several times, and never counts
+    itself.
+
+    Parameters
+    ----------
+    positions : int64 of shape (nodes, positions)
+        The positions for each entry of `nodes`.
 
     Returns
     -------
     numpy.ndarray
         Shape (nodes, hops, positions); int32, or int64 where there are 2³¹ calibration nodes or more.
     """
-    below = np.clip(np.atleast_2d(np.asarray(positions, dtype=np.int64)), 0, layout.size)
     dtype = np.int32 if layout.size < 2**31 else np.int64
-    counts = np.zeros((nodes.size, hops, below.shape[1]), dtype=dtype)
+    counts = np.zeros((nodes.size, hops, positions.shape[1]), dtype=dtype)
     if nodes.size == 0 or hops == 0:
         return counts
     strategy = strategy or _fastest(layout, nodes.size, hops, 0)
-    order, sources, pairs = _pairs(layout, nodes, hops, None, None, strategy)
-    counting = Counting(below if len(below) == 1 else below[order], counts)
+    order, sources, pairs = _pairs(layout, nodes, hops, strategy)
+    counting = Counting(np.clip(positions[order], 0, layout.size), counts)
     _search(layout, sources, hops, (pairs, None, None, counting), threads, progress, strategy)
     return as_ordered(order, counts)
 
@@ -150,14 +147,7 @@ def _search(
         search(job, available_threads(threads), progress, strategy)
 
 
-def _pairs(
-    layout: Layout,
-    nodes: Ints,
-    hops: int,
-    splits: npt.NDArray[np.bool_] | None,
-    pair_split: Ints | None,
-    strategy: str | None,
-) -> tuple[Ints, Ints, Pairs]:
+def _pairs(layout: Layout, nodes: Ints, hops: int, strategy: str | None) -> tuple[Ints, Ints, Pairs]:
     """Return the order of handling, the sources in it, each once, and their pairs.
 
     Nodes near one well connected node come together, so that the rows that they read stay near. One hop reads no rows
@@ -173,8 +163,7 @@ def _pairs(
         order = np.lexsort((nodes, best))
     ordered = nodes[order]
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    split = np.zeros(nodes.size, dtype=np.int64) if pair_split is None else pair_split[order]
-    return order, ordered[first], Pairs(np.append(first, nodes.size), split, layout.masks(splits))
+    return order, ordered[first], Pairs(np.append(first, nodes.size), layout.mask)
 
 
 def selection_of(layout: Layout, weights: Floats, reach: Reach, pairs: int) -> Selection:
@@ -186,26 +175,24 @@ def selection_of(layout: Layout, weights: Floats, reach: Reach, pairs: int) -> S
     return Selection(weights, levels, rules, reach.rounding, layout.sorted_scores, *room)
 
 
-def pooling_of(layout: Layout, sources: Ints, pairs: Pairs, reach: Reach, rows: int) -> Pooling | None:
+def pooling_of(layout: Layout, sources: Ints, reach: Reach, rows: int) -> Pooling | None:
     """Return the record of calibration nodes that count near or far; None where there are none."""
     grouped = reach.alikes is not None and reach.groups is not None
     pools = np.zeros(rows) if reach.pools is None else np.asarray(reach.pools, dtype=np.float64)
     alikes = np.asarray(reach.alikes, dtype=np.float64) if grouped else np.zeros(rows)
     if not (pools.any() or alikes.any()):
         return None
-    masks = pairs.masks
     group = np.full(sources.size, -1, dtype=np.int64)
-    group_masks = np.zeros((1, masks.shape[1]), dtype=np.uint64)
+    group_masks = np.zeros((1, layout.mask_words), dtype=np.uint64)
     if reach.groups is not None and alikes.any():
         wanted = reach.groups[sources]
         names, position = np.unique(wanted[wanted >= 0], return_inverse=True)
         if names.size:
             group[wanted >= 0] = position
-            group_masks = _group_masks(reach.groups[layout.nodes[: layout.size]], names, masks.shape[1])
+            group_masks = _group_masks(reach.groups[layout.nodes[: layout.size]], names, layout.mask_words)
     narrow = np.int32 if layout.size < 2**31 else np.int64
-    group_ranks = np.stack([_ranks(group_masks & mask, narrow) for mask in masks])
     own = layout.numbers[sources].astype(np.int64)
-    return Pooling(pools, alikes, own, group, _ranks(masks, np.int64), group_masks, group_ranks)
+    return Pooling(pools, alikes, own, group, group_masks, _ranks(group_masks, narrow))
 
 
 def _group_masks(groups: Array, names: Array, words: int) -> Words:
@@ -272,19 +259,17 @@ def _search_few(job: SearchJob, first: int, last: int) -> None:
     pairs, selection, pooling, counting = job.ending
     offsets = pairs.offsets[first : last + 1]
     some = slice(offsets[0], offsets[-1])
-    source, uses = np.repeat(np.arange(first, last), np.diff(offsets)), pairs.masks[pairs.splits[some]]
-    rings = [_Counted(ring[source - first] & uses) for ring in _rings(job, job.sources[first:last])]
+    source = np.repeat(np.arange(first, last), np.diff(offsets))
+    rings = [_Counted(ring[source - first] & pairs.mask) for ring in _rings(job, job.sources[first:last])]
     if selection is not None:
         for hop, ring in enumerate(rings):
             selection.hop_counts[some, hop] = ring.sizes
         weighed = list(zip(selection.weights.T[:, :, None], rings, strict=True))
-        weighed += [] if pooling is None else _pooled(pooling, source, uses)
+        weighed += [] if pooling is None else _pooled(pooling, source, pairs.mask)
         _select_few(selection, weighed, selection.thresholds[some])
     if counting is not None:
-        positions = counting.positions if len(counting.positions) == 1 else counting.positions[some]
-        positions = np.broadcast_to(positions, (source.size, positions.shape[1]))
         for hop, ring in enumerate(rings):
-            counting.counts[some, hop] = ring.below(positions.T).T
+            counting.counts[some, hop] = ring.below(counting.positions[some].T).T
 
 
 def _rings(job: SearchJob, sources: Ints) -> Iterator[Words]:
@@ -321,10 +306,10 @@ def _transposed(rows: Words) -> Words:
     return rows.reshape(count, 64, words).transpose(2, 1, 0).reshape(64 * words, count)
 
 
-def _pooled(pooling: Pooling, source: Ints, uses: Words) -> list[tuple[Floats, _Counted]]:
+def _pooled(pooling: Pooling, source: Ints, mask: Words) -> list[tuple[Floats, _Counted]]:
     """Return the weight of each, (rows, pairs), and the nodes: all but the source, and those in its group."""
     own, group = pooling.own[source], pooling.group[source]
-    others, calibrates = uses.copy(), np.flatnonzero(own < 64 * uses.shape[1])
+    others, calibrates = np.tile(mask, (source.size, 1)), np.flatnonzero(own < 64 * mask.size)
     bit = np.uint64(1) << (own[calibrates] & 63).astype(np.uint64)
     others[calibrates, own[calibrates] >> 6] &= ~bit
     same = np.where((group >= 0)[:, None], others & pooling.group_masks[group], np.uint64(0))

@@ -2,13 +2,12 @@
 
 Calibration nodes are numbered in ascending order of their scores, so a set of them held as bits *is* their
 sorted list: counting bits from the left counts scores from the smallest. `bits[k]` holds those at hop k+1, and a
-mask says which of them may calibrate (one mask per calibration split). A block is eight words, 512 numbers; masks are
-whole blocks.
+mask has the bits of all calibration nodes. A block is eight words, 512 numbers; masks are whole blocks.
 
 With a pooling every calibration node counts, near or far. To the mass of the hops comes (pool/n)·c, with c the nodes
 up to a score, wherever they are, and (alike/n_same)·c_same with those of the source's group. Numbers are ranks, so both
-counts are known before any search: a table holds them for the start of each word, and inside a word bits of masks are
-counted. The answer may be any node's score, also one that the search never met.
+counts are known before any search: for the group, a table holds them for the start of each word, and inside a word bits
+are counted. The answer may be any node's score, also one that the search never met.
 """
 
 from __future__ import annotations
@@ -96,36 +95,29 @@ _NOT_THERE = 1 << 62  # after all numbers
 
 
 class Others(NamedTuple):
-    """The calibration nodes of one pair, near or far."""
+    """All calibration nodes, near or far, but the source."""
 
-    #: uint64 of shape (mask words,). Those of the split, and those of the source's group.
-    mask: Array
-    same: Array
-    #: integers of shape (mask words + 1,). How many of the split there are before each word, and how many of split and
-    #: group.
-    ranks: Array
-    same_ranks: Array
+    known: int  #: The number of calibration nodes.
+    same: Array  #: uint64 of shape (mask words,). Those in the source's group.
+    same_ranks: Array  #: integers of shape (mask words + 1,). Their number before each word.
     own: int  #: The source's number, which must not count, if it is among them; otherwise one after all numbers.
-    #: How many of them there are without the source; `same_size` is 0 where it has no group.
+    #: Their number without the source; `same_size` is 0 where it has no group.
     size: int
     same_size: int
 
 
 @part
-def others_of(source, pair, pairs, pooling):
-    """Return the calibration nodes of a pair; None without a pooling."""
+def others_of(source, known, pooling):
+    """Return the other calibration nodes of a source; None without a pooling."""
     if pooling is None:
         return None
-    split, number, group = pairs.splits[pair], np.int64(pooling.own[source]), pooling.group[source]
+    number, group = np.int64(pooling.own[source]), pooling.group[source]
     row = max(group, np.int64(0))
-    mask, same = pairs.masks[split], pooling.group_masks[row]
-    ranks, same_ranks = pooling.ranks[split], pooling.group_ranks[split, row]
-    word = number >> 6
-    there = word < mask.shape[0] and (mask[word] >> np.uint64(number & 63)) & np.uint64(1) != np.uint64(0)
+    same, same_ranks = pooling.group_masks[row], pooling.group_ranks[row]
+    there = number < known
     own = number if there else np.int64(_NOT_THERE)
-    last = mask.shape[0]
-    same_size = np.int64(same_ranks[last]) - np.int64(there) if group >= 0 else np.int64(0)
-    return Others(mask, same, ranks, same_ranks, own, np.int64(ranks[last]) - np.int64(there), same_size)
+    same_size = np.int64(same_ranks[same.shape[0]]) - np.int64(there) if group >= 0 else np.int64(0)
+    return Others(known, same, same_ranks, own, known - np.int64(there), same_size)
 
 
 @part
@@ -150,7 +142,7 @@ def _before_word(near, shares, others, word):
     if others is None:
         return near
     itself = np.int64(others.own < 64 * word)
-    return mass_of(near, shares, others.ranks[word] - itself, others.same_ranks[word] - itself)
+    return mass_of(near, shares, min(64 * word, others.known) - itself, others.same_ranks[word] - itself)
 
 
 @part
@@ -159,10 +151,10 @@ def with_others(near, shares, others, number):
     if others is None:
         return near
     word = number >> 6
-    up_to = others.mask[word] & (np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(63 - (number & 63)))
+    same = others.same[word] & (np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(63 - (number & 63)))
     itself = np.int64(others.own <= number)
-    count = others.ranks[word] + count_bits(up_to) - itself
-    return mass_of(near, shares, count, others.same_ranks[word] + count_bits(up_to & others.same[word]) - itself)
+    same_count = others.same_ranks[word] + count_bits(same) - itself
+    return mass_of(near, shares, min(number + 1, others.known) - itself, same_count)
 
 
 @part
@@ -205,7 +197,7 @@ def _find(bits, mask, room, weights, d, shares, others, enough):
 def count_below_positions(bits, ring, mask, pair, room, counting):
     """Write a pair's counts by hop of the nodes below each position."""
     running = room.running
-    positions, counts = counting.positions[pair if counting.positions.shape[0] > 1 else 0], counting.counts[pair]
+    positions, counts = counting.positions[pair], counting.counts[pair]
     count_blocks(bits, ring, mask, running)
     for p in range(positions.shape[0]):
         word = positions[p] >> 6
@@ -223,7 +215,7 @@ def count_below_positions(bits, ring, mask, pair, room, counting):
 @inlined
 def finish(source, pair, bits, ring, room, pairs, selection, pooling, counting):
     """Select the thresholds of a pair, and count; `ring` lists the bits of the first hop, or is None."""
-    mask = pairs.masks[pairs.splits[pair]]
+    mask = pairs.mask
     if selection is not None:
         weights, levels = selection.weights, selection.levels
         thresholds, hop_counts = selection.thresholds[pair], selection.hop_counts[pair]
@@ -231,7 +223,7 @@ def finish(source, pair, bits, ring, room, pairs, selection, pooling, counting):
         count_blocks(bits, ring, mask, running)
         for k in range(bits.shape[0]):
             hop_counts[k] = running[k, blocks]
-        others = others_of(source, pair, pairs, pooling)
+        others = others_of(source, np.int64(selection.scores.shape[0]), pooling)
         for d in range(weights.shape[0]):
             shares = shares_of(pooling, d, others)
             total = _before_word(weigh(weights, d, running, blocks), shares, others, np.int64(mask.shape[0]))

@@ -152,7 +152,7 @@ def dense_search(
     sources: Array, rows: NumberedRows, hubs: HubRows, hops: int, ending: Ending, first: int, last: int
 ) -> None:
     """Search around the sources first..last, by number, and select thresholds or count for each of their pairs."""
-    words, mask_words = (rows.starts.size + 63) // 64, ending[0].masks.shape[1]
+    words, mask_words = (rows.starts.size + 63) // 64, ending[0].mask.size
     space = _DenseScratch(
         cache_aligned_zeros((hops, max(words, mask_words)), np.uint64),
         np.zeros(words, np.uint64),
@@ -167,7 +167,7 @@ def dense_search(
 def _dense(first, last, sources, rows, hubs, space, pairs, selection, pooling, counting, room):
     rows, hubs, space, pairs, room = borrowed(rows), borrowed(hubs), borrowed(space), borrowed(pairs), borrowed(room)
     selection, pooling, counting = borrowed(selection), borrowed(pooling), borrowed(counting)
-    words, mask_words = space.seen.shape[0], pairs.masks.shape[1]
+    words, mask_words = space.seen.shape[0], pairs.mask.shape[0]
     last_words = words if words < mask_words else mask_words
     bits = frozen(space.bits)
     for i in range(first, last):
