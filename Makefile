@@ -45,7 +45,7 @@ test-plain: $(VENV)/.dev  ## the tests with torch, as on a processor without vec
 # The core alone, in an environment of its own; PyArrow and pandas only read and write what tests compare.
 OLDEST := numpy==1.24.* scipy==1.10.* numba==0.59.* pyarrow==15.* pandas==2.2.*
 CORE   := $(addprefix tests/,test_quantile.py test_graph.py test_sets.py test_levels.py test_randomness.py test_groups.py \
-          test_validity.py localisers kernels scores properties methods)
+          test_validity.py localisers kernels scores properties methods/test_saving.py methods/test_auto.py)
 
 test-oldest:  ## the tests of the core, with the oldest NumPy, SciPy and Numba that are supported
 	$(PYTHON) -m venv $(VENV)-oldest

@@ -108,7 +108,9 @@ def test_new_nodes_can_be_predicted_and_saved_with_a_method_from_a_file(tmp_path
     assert (tmp_path / "b.npz").read_bytes() == (tmp_path / "a.npz").read_bytes()
 
 
-@pytest.mark.parametrize("features", [RNG.random((SIZE, 3)), scipy.sparse.random_array((SIZE, 3), density=0.5, rng=1)])
+@pytest.mark.parametrize(
+    "features", [RNG.random((SIZE, 3)), scipy.sparse.csr_array(scipy.sparse.random(SIZE, 3, 0.5, random_state=1))]
+)
 def test_features_that_nodes_are_compared_by_are_kept(tmp_path, features):
     calibrated = ns.make_method("snaps", features=features).calibrate(GRAPH, P, Y, np.arange(40))
     calibrated.save(tmp_path / "a.npz")
