@@ -62,7 +62,7 @@ def warn(message: str) -> None:
 def imported(module: str, extra: str, package: str | None = None) -> Any:
     """Import an optional module, or raise an error that names the extra (and the package, if its name differs)."""
     try:
-        return import_module(module)
+        return sys.modules.get(module) or import_module(module)
     except ImportError as error:
         raise MissingDependencyError(package or module, extra) from error
 

@@ -97,3 +97,16 @@ def test_what_cannot_be_said_is_refused_with_what_can(reading, message):
     with pytest.raises(InvalidInputError) as caught:
         Reading(**reading)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("classes", [20, 5000])
+def test_the_blocks_of_a_csv_have_many_rows_however_many_columns_there_are(tmp_path, classes, monkeypatch):
+    """Each block takes time for every column: with few rows per block, time is quadratic in the number of columns."""
+    from napsets.files import outputs
+
+    columns = {f"c{i}": np.full(100, 1 / classes) for i in range(classes)}
+    pa.csv.write_csv(pa.table({"node": np.arange(100), **columns}), tmp_path / "p.csv")
+    blocks, read = [], outputs.id_column
+    monkeypatch.setattr(outputs, "id_column", lambda *given: blocks.append(given) or read(*given))
+    assert read_probabilities(tmp_path / "p.csv", Reading()).values.shape == (100, classes)
+    assert len(blocks) == 1
