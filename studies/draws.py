@@ -147,7 +147,7 @@ def draw(predicted: PredictedGraph, share: float, name: Sequence[object], seed: 
         "degree": ns.groups_by_degree(predicted.graph, nodes=rest),
         "confidence": ns.groups_by_confidence(predicted.probabilities, nodes=rest),
     }
-    settings = {"seed": seed, "alpha": alpha, "features": predicted.features}
+    settings = {"seed": seed, "alpha": alpha}
     return Draw(inputs, rest, predicted.labels, groups, settings, predicted)
 
 
@@ -188,6 +188,9 @@ def measure(name: str, drawn: Draw) -> Row:
     """Let a method predict sets for all nodes that are not labelled, and evaluate them; seconds are processor time."""
     start, method = time.process_time(), name.removesuffix(WITH_FEATURES)
     inputs = drawn.inputs if method == name else drawn.with_features
+    if method == "snaps":  # whose features are compared as they are, not along directions
+        features = check_features("features", drawn.predicted.features, drawn.truth.size)
+        inputs = replace(inputs, features=features, _scored={})
     with warnings.catch_warnings():
         # Caveats of a method on one draw (groups with few labels, say) show in what is measured over many.
         warnings.simplefilter("ignore", ns.NapsetsWarning)

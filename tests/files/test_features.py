@@ -41,8 +41,8 @@ def test_the_command_compares_nodes_by_them_and_explains_what_it_wrote(tmp_path,
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["method"] == "snaps"
     keys = inputs_of(world).ids.keys
-    expected = ns.make_method("snaps", features=features).calibrate_rows(
-        world.graph, world.probabilities, world.labels, world.calibration, keys
+    expected = ns.make_method("snaps").calibrate_rows(
+        world.graph, world.probabilities, world.labels, world.calibration, keys, features=features
     )
     sets = expected.predict(world.rest)
     np.testing.assert_array_equal(read_sets(target).sets.thresholds, sets.thresholds)

@@ -76,12 +76,15 @@ def calibrate(case: Case) -> Any:
     """Return the predictor of a case, calibrated."""
     around = world(case.world)
     settings = {key: getattr(around, v.name) if isinstance(v, Of) else v for key, v in case.settings.items()}
+    features = settings.pop("features", None)
     if case.score is not None:
         settings["score"] = case.score
     predictor = getattr(ns, case.method)(**settings) if case.method[0].isupper() else make(case.method, settings)
     outputs = getattr(around, case.probabilities) if case.score is None else around.outputs(case.score)
     truth = around.known if case.score is None else around.known_targets
     names: dict[str, Any] = {"ids": around.ids} if case.named else {}
+    if features is not None:
+        names["features"] = features
     if case.named and case.score is None:
         names["class_names"] = CLASSES
     if case.method == "SplitConformal":
@@ -276,7 +279,7 @@ FILES: tuple[Case, ...] = (
         "saved/method-lengths-by-numbers", "saved lengths", "Method", {"localiser": _LENGTHS, "groups": Of("numbers")}
     ),
     Case("saved/method-by-label", "saved", "Method", {"score": ns.ByLabel(ns.THR(), 0.25), "level": ns.Exact()}),
-    Case("saved/method-similarity", "saved", "Method", {"score": ns.Similarity(ns.APS(), None)}),
+    Case("saved/method-similarity", "saved", "Method", {"score": ns.Similarity(ns.APS())}),
     Case(
         "saved/method-lengths-cqr", "saved lengths", "Method", {"localiser": _LENGTHS, "groups": "degree"}, score="cqr"
     ),

@@ -147,11 +147,11 @@ def test_a_level_without_labels_of_its_own_is_refused(tmp_path, kind):
         load(path)
 
 
-def test_other_features_than_those_of_the_method_are_refused(tmp_path):
+def test_features_of_other_nodes_are_refused(tmp_path):
     path = tmp_path / "odd.npz"
-    ns.make_method("snaps", features=P).calibrate(GRAPH, P, np.zeros(60, int), np.arange(40)).save(path)
-    rewrite(path, {"features": P[::-1]})
-    with pytest.raises(ns.FileFormatError, match="`features` must have the fingerprint sha256"):
+    ns.make_method("snaps").calibrate(GRAPH, P, np.zeros(60, int), np.arange(40), features=P).save(path)
+    rewrite(path, {"features": P[:50]})
+    with pytest.raises(ns.FileFormatError, match="`features` must have one row per node, 60; got 50"):
         load(path)
 
 

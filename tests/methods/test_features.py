@@ -36,7 +36,17 @@ def test_similar_nodes_make_sets_smaller_with_a_graph_and_without():
     assert pieces["linear"].odds is None
     assert sum(pieces[kind].gain for kind in ("similar_5", "similar_25", "linear")) > 0.02
     assert "labels of the 5 most similar nodes" in alone.choice.table()
-    assert "one of the five most similar labelled nodes multiplies the odds" in alone.choice.reason
+    assert "the strongest evidence: a linear model of the features (151 labels)" in alone.choice.reason
+
+
+def test_a_comparison_passes_features_to_the_methods_that_compare_nodes():
+    methods = ["split", "snaps", "informed", "auto"]
+    without = ns.compare(GRAPH, P, Y, KNOWN, NEW, methods=methods)
+    compared = ns.compare(GRAPH, P, Y, KNOWN, NEW, methods=methods, features=X)
+    for result, plain in zip(compared, without, strict=True):
+        assert (result.mean_size == plain.mean_size) == (result.name == "split")
+    auto = ns.make_method("auto").calibrate(GRAPH, P, Y, KNOWN, features=X)
+    assert size(auto) == compared["auto"].mean_size
 
 
 @pytest.mark.parametrize(

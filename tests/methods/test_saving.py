@@ -112,7 +112,7 @@ def test_new_nodes_can_be_predicted_and_saved_with_a_method_from_a_file(tmp_path
     "features", [RNG.random((SIZE, 3)), scipy.sparse.csr_array(scipy.sparse.random(SIZE, 3, 0.5, random_state=1))]
 )
 def test_features_that_nodes_are_compared_by_are_kept(tmp_path, features):
-    calibrated = ns.make_method("snaps", features=features).calibrate(GRAPH, P, Y, np.arange(40))
+    calibrated = ns.make_method("snaps").calibrate(GRAPH, P, Y, np.arange(40), features=features)
     calibrated.save(tmp_path / "a.npz")
     assert ns.load(tmp_path / "a.npz").predict(NODES, 0.3).same_as(calibrated.predict(NODES, 0.3))
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import napsets as ns
+from napsets.features import check_features
 from napsets.methods import load, make_method, save
 from napsets.scores import Diffused, Similarity, similar_nodes
 from napsets.scores import averaged as room
@@ -87,7 +88,8 @@ def test_snaps_is_the_formula_of_the_paper(features):
         top = [j for j in np.argsort(-cosine[v])[:20] if cosine[v, j] > 0]
         similar = cosine[v, top] @ S[top] / cosine[v, top].sum() if top else S[v]
         expected[v] = 0.2 * S[v] + 0.3 * near + 0.5 * similar
-    bound = Similarity(ns.APS(), features, 20, similar=0.5, near=0.3).bind(P, U, GRAPH, None)
+    table = None if features is None else check_features("features", features)
+    bound = Similarity(ns.APS(), 20, similar=0.5, near=0.3).bind(P, U, GRAPH, None, features=table)
     np.testing.assert_allclose(bound.matrix(EVERYONE), expected, atol=1e-6)
     assert np.array_equal(bound.at(EVERYONE, Y), bound.matrix(EVERYONE)[EVERYONE, Y])
 
@@ -95,31 +97,17 @@ def test_snaps_is_the_formula_of_the_paper(features):
 def test_without_similar_nodes_snaps_is_daps():
     daps = Diffused(ns.APS(), 0.4).bind(P, U, GRAPH, None).matrix(EVERYONE)
     np.testing.assert_allclose(
-        Similarity(ns.APS(), X, similar=0.0, near=0.4).bind(P, U, GRAPH, None).matrix(EVERYONE), daps, rtol=1e-12
+        Similarity(ns.APS(), similar=0.0, near=0.4).bind(P, U, GRAPH, None).matrix(EVERYONE), daps, rtol=1e-12
     )
 
 
-def test_features_make_two_scores_different_and_are_part_of_a_file(tmp_path):
-    one, same, other = Similarity(features=X), Similarity(features=X.copy()), Similarity(features=X + 1)
-    assert one == same
-    assert hash(one) == hash(same)
-    assert one != other
-    assert "sha256" in repr(one)
-    method = make_method("snaps", features=X)
-    assert method.score == one
-    calibrated = method.calibrate(GRAPH, P, Y, EVERYONE[::2])
+def test_a_file_has_the_features_that_nodes_are_compared_by(tmp_path):
+    calibrated = make_method("snaps").calibrate(GRAPH, P, Y, EVERYONE[::2], features=X)
     save(calibrated, tmp_path / "s.npz")
-    again = load(tmp_path / "s.npz")
-    assert again.method == calibrated.method
-    assert np.array_equal(again.predict(EVERYONE[1::2]).thresholds, calibrated.predict(EVERYONE[1::2]).thresholds)
-
-
-def test_features_that_change_later_change_nothing():
-    mine = X.copy()
-    score = Similarity(features=mine)
-    mine[:] = 0.0
-    assert score == Similarity(features=X)
-    assert np.array_equal(score.features.values, X)
+    again, without = load(tmp_path / "s.npz"), make_method("snaps").calibrate(GRAPH, P, Y, EVERYONE[::2])
+    thresholds = [each.predict(EVERYONE[1::2]).thresholds for each in (calibrated, again, without)]
+    assert np.array_equal(thresholds[0], thresholds[1])
+    assert not np.array_equal(thresholds[0], thresholds[2])
 
 
 @pytest.mark.parametrize(
@@ -127,17 +115,17 @@ def test_features_that_change_later_change_nothing():
     [
         (lambda: Similarity(similar=0.7, near=0.7), "`similar` and `near` must be at most 1 together; got 0.7 and 0.7"),
         (
-            lambda: Similarity(features=[1.0, 2.0]),
+            lambda: similar_nodes([1.0, 2.0]),
             r"`features` must be a table of numbers, one row per node; got shape \(2,\)",
         ),
-        (lambda: Similarity(features=[[np.nan]]), "`features` must be finite"),
+        (lambda: similar_nodes([[np.nan]]), "`features` must be finite"),
         (lambda: Similarity(neighbours=-1), "`neighbours` must be at least 0"),
         (
-            lambda: Similarity(features=X[:5]).bind(P, U, GRAPH, None),
+            lambda: make_method("snaps").calibrate(GRAPH, P, Y, EVERYONE[::2], features=X[:5]),
             "`features` must have one row per node, 240; got 5",
         ),
         (lambda: Similarity().bind(P, U, None, None), "`graph` must be given to a score that looks at neighbours"),
-        (lambda: similar_nodes(None), "`features` must be a table of numbers"),
+        (lambda: similar_nodes(None), "`features` must be"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(make, message):

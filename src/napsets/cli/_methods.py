@@ -25,13 +25,12 @@ from napsets.cli._options import (
 from napsets.errors import InvalidInputError
 from napsets.evaluation.kinds import SETS, interval_methods, kind_of
 from napsets.files import Inputs, read_groups
-from napsets.files.inputs import takes_features
 from napsets.groups import GROUPS, ByGroup
 from napsets.localisers.hops import DECAYS
 from napsets.methods import METHODS, make_method
 from napsets.methods.table import settings_of, suitable, with_groups
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
-from napsets.scores import SCORES, Similarity, prediction_type
+from napsets.scores import SCORES, prediction_type
 
 #: The method of `predict` and `inspect` where no option names another.
 DEFAULT_METHOD = "auto"
@@ -129,11 +128,10 @@ class MethodOptions:
         return named | changes | ({} if read.direction == "out" else {"direction": read.direction})
 
     def make(self, read: ReadingOptions, score: Any = None) -> Any:
-        """Return the method, without what files have to say: features, and groups of one's own."""
+        """Return the method, without the groups of a file."""
         settings = self.settings(read) | {"score": make_score(self.score) if score is None else score}
-        left_out = {"features"} if self.by in GROUP_NAMES else {"features", "by"}
         known = suitable(self.name, settings)
-        return make_method(self.name, **{key: value for key, value in known.items() if key not in left_out})
+        return make_method(self.name, **{k: v for k, v in known.items() if k != "by" or self.by in GROUP_NAMES})
 
     def check(self, read: ReadingOptions) -> None:
         """Refuse settings that are wrong whatever the files contain, before files are read."""
@@ -141,21 +139,19 @@ class MethodOptions:
         score = make_score(self.score)
         if prediction_type(score) is read.prediction:
             method = self.make(read, score)
-            if self.features is not None and not (compares_nodes(method) or takes_features(method)):
+            if self.features is not None and not method.uses_features:
                 message = "needs a method that compares nodes: auto, informed or snaps"
                 raise typer.BadParameter(message, param_hint="--features")
 
     def make_for(
         self, context: typer.Context, inputs: Inputs, read: ReadingOptions, stage: Callable[[str], None]
     ) -> Any:
-        """Return the method for files that were read: with their score, features and groups."""
+        """Return the method for files that were read: with their score and groups."""
         method, reading = self.make(read, score_of(context, self.score, inputs)), read.reading
         if inputs.prediction is PredictionIntervals and prediction_type(method.score) is PredictionSets:
             # It has a score of its own.
             message = f"{self.name} is for classification; with --task regression, use one of"
             raise typer.BadParameter(f"{message} {', '.join(interval_methods())}", param_hint="--method")
-        if compares_nodes(method) and inputs.features is not None:
-            method = replace(method, score=replace(method.score, features=inputs.features))
         path = groups_file(self.by)
         if path is not None:
             stage("reading groups")
@@ -207,11 +203,6 @@ def score_of(context: typer.Context, name: str, inputs: Inputs) -> Any:
             param_hint="--score",
         )
     return score
-
-
-def compares_nodes(method: Any) -> bool:
-    """Return whether a method averages scores over nodes with similar features."""
-    return isinstance(getattr(method, "score", None), Similarity)
 
 
 def groups_file(by: str | None) -> Path | None:

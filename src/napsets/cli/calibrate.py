@@ -12,7 +12,6 @@ from napsets.checks.arguments import BoolArray, IntArray
 from napsets.cli._methods import MethodOptions, ignored
 from napsets.cli._options import InputFiles, ReadingOptions
 from napsets.cli._output import Output, number, table, writable_file
-from napsets.files.inputs import takes_features
 from napsets.methods.saving import save
 
 EXAMPLES = [
@@ -54,7 +53,7 @@ def calibrate(
             evidence=None if inputs.evidence is None else _mask(inputs.evidence, len(inputs.ids)),
             ids=ids.astype(str) if inputs.ids.is_string else ids,
             class_names=names,
-            features=inputs.features if takes_features(chosen) else None,
+            features=inputs.features if chosen.uses_features else None,
         )
         steps.stage(f"writing {output}")
         save(calibrated, output, integer_labels=inputs.integer_labels)

@@ -18,7 +18,7 @@ import typer
 from napsets.checks.arguments import IntArray
 from napsets.checks.text import percent
 from napsets.cli import make_app
-from napsets.cli._methods import ComparisonOptions, compares_nodes, ignored, score_of
+from napsets.cli._methods import ComparisonOptions, ignored, score_of
 from napsets.cli._options import (
     DEFAULT_SCORE,
     Amount,
@@ -115,7 +115,7 @@ def report(
         writable_file(output, REPORT_SUFFIXES)
     features = settings.features
     read.refuse({"--logits": read.logits, "--features": features is not None})
-    if features is not None and not any(compares_nodes(make_method(name)) for name in methods.names(read.prediction)):
+    if features is not None and not any(make_method(name).uses_features for name in methods.names(read.prediction)):
         raise typer.BadParameter(
             "needs a method that compares nodes: --methods split,snaps,auto", param_hint="--features"
         )
@@ -191,7 +191,7 @@ def commands_of(context: typer.Context) -> Any:
             )
             if not given or option.name not in known - _OF_REPORT:
                 continue
-            if option.name == "features" and not compares_nodes(make_method(method)):
+            if option.name == "features" and not make_method(method).uses_features:
                 continue
             flag = max(option.opts if value is not False else option.secondary_opts, key=len)
             words += [flag] if isinstance(value, bool) else [flag, str(value)]

@@ -74,6 +74,7 @@ def compare(
     *,
     splits: int | None = None,
     evidence: ArrayLike | None = None,
+    features: ArrayLike | None = None,
     methods: Sequence[AnyMethod] | Mapping[str, AnyMethod] | None = None,
     alpha: float = 0.1,
     hops: int = 2,
@@ -103,6 +104,8 @@ def compare(
     evidence : array, optional
         As in `NAPS.calibrate`, for methods that learn from labels. The others are calibrated without it, on the same
         `calibration`, and the result says which they are.
+    features : array of shape (nodes, columns) or SciPy sparse matrix, optional
+        As in `NAPS.calibrate`, for methods that compare nodes.
     methods : sequence or mapping of names and methods, optional
         The baseline first: names of the table of methods (`napsets.methods.METHODS`), and methods with
         their own settings and score, ``{"mine": ns.NAPS(pool=20, score="thr"), "daps": "daps"}``. All of them are
@@ -155,8 +158,9 @@ def compare(
     if graph is None:
         check_graph(graph)
     data = CalibrationData.of(
-        graph, probabilities, labels, calibration, evidence=evidence, ids=ids, class_names=class_names,
-        score=chosen, logits=logits,
+        graph, probabilities, labels, calibration, evidence=evidence, features=features, ids=ids,
+        class_names=class_names, score=chosen, logits=logits,
+        compares=any(method.uses_features for method in named.values()),
     )  # fmt: skip
     trained = np.empty(0, np.int64) if training is None else check_index("training", training, data.outputs.shape[0])
     overlap = data.trained or int(np.isin(data.calibration, trained).sum())

@@ -27,7 +27,6 @@ from napsets.files.outputs import (
 from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
-from napsets.scores.base import uses_features
 
 PathLike = str | os.PathLike[str]
 Stage = Callable[[str], None]
@@ -63,14 +62,8 @@ class Inputs:
         chosen = self.calibration if calibration is None else calibration
         return method.calibrate_rows(
             self.graph, self.outputs, self.truth, chosen, self.ids.keys,
-            evidence=self.evidence, features=self.features if takes_features(method) else None,
+            evidence=self.evidence, features=self.features if method.uses_features else None,
         )  # fmt: skip
-
-
-def takes_features(method: Any) -> bool:
-    """Whether a method is calibrated with features: one that chooses its score, or whose score uses them."""
-    score = getattr(method, "score", None)
-    return score is None or uses_features(score)
 
 
 def read_inputs(

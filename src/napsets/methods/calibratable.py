@@ -15,6 +15,7 @@ from napsets.graph import check_graph
 from napsets.kernels.threads import Progress
 from napsets.methods.data import CalibrationData
 from napsets.scores import Score
+from napsets.scores.base import uses_features
 
 if TYPE_CHECKING:
     from napsets.methods.calibrated import Calibrated
@@ -56,6 +57,11 @@ class Calibratable(ABC):
     def uses_evidence(self) -> bool:
         """Whether some labels teach and others set the level, so that `evidence` may be given."""
         return True
+
+    @property
+    def uses_features(self) -> bool:
+        """Whether nodes are compared by their features: one that chooses its score may do so."""
+        return self.score is None or uses_features(self.score)
 
     @abstractmethod
     def calibrate_data(self, data: CalibrationData) -> Calibrated:
@@ -187,6 +193,6 @@ class Calibratable(ABC):
                 check_graph(graph)
             data = CalibrationData.of(
                 graph, probabilities, labels, calibration, evidence=evidence, features=features, ids=ids,
-                class_names=class_names, score=self.score, logits=logits,
+                class_names=class_names, score=self.score, compares=self.uses_features, logits=logits,
             )  # fmt: skip
             return self.calibrate_data(replace(data, progress=check_progress(progress)))

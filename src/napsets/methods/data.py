@@ -36,7 +36,6 @@ from napsets.localisers import Reference
 from napsets.predictions import Prediction, PredictionSets
 from napsets.randomness import node_uniforms, split_order
 from napsets.scores import BoundScore, Labelled, bind, prediction_type
-from napsets.scores.base import uses_features
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +124,13 @@ class CalibrationData(Sealed):
         ids: ArrayLike | None = None,
         class_names: Sequence[str] | None = None,
         score: Any = None,
+        compares: bool = True,
         logits: bool = False,
     ) -> CalibrationData:
-        """Take what a user passes to `calibrate`: rows with an index of their own, logits, nodes named by their ids."""
+        """Take what a user passes to `calibrate`: rows with an index of their own, logits, nodes named by their ids.
+
+        Features are left out unless a method `compares` nodes by them.
+        """
         prediction = prediction_type(score)
         outputs_name, truth_name = prediction.outputs_name, prediction.truth_name
         if prediction is PredictionSets:
@@ -137,7 +140,6 @@ class CalibrationData(Sealed):
         )
         # A mask has one entry per node, and is aligned as the rows are; nodes are not.
         masks = {name: nodes for name, nodes in labelled.items() if as_column(name, nodes).dtype == np.bool_}
-        compares = score is None or uses_features(score)  # without a score, one of them is chosen
         if features is None and compares and hasattr(graph, "edge_index"):
             features = getattr(graph, "x", None)  # of a graph of PyTorch Geometric
         if features is not None and not compares:

@@ -226,10 +226,9 @@ def diffused(*, score: Score | str = "aps") -> Method:
 
 
 @METHODS.add("snaps")
-def similar(*, score: Score | str = "aps", features: Any = None) -> Method:
+def similar(*, score: Score | str = "aps") -> Method:
     """SNAPS: scores averaged over neighbours and over nodes with similar features. Small sets. Guaranteed."""
-    scored = make_score(score)
-    return SplitConformal(scored if isinstance(scored, Similarity) else Similarity(scored, features))
+    return SplitConformal(_wrapped(score, Similarity))
 
 
 @METHODS.add("by-class")

@@ -28,7 +28,6 @@ from napsets.methods.choice import Choice
 from napsets.methods.data import CalibrationData
 from napsets.methods.method import Method
 from napsets.scores import prediction_type
-from napsets.scores.averaged import Features, check_features
 from napsets.scores.base import uses_features
 from napsets.scores.informed import evidence_of
 
@@ -82,7 +81,6 @@ def read_saved(path: str | os.PathLike[str]) -> tuple[Calibrated, bool]:
         method = Method.from_description(
             header["method"], groups=arrays.get("groups"), weights=Weights.matrix_of(arrays)
         )
-        _give_features(method.score, arrays)
         calibrated = method.calibrate_data(_read_data(method, header, arrays))
         return replace(calibrated, choice=_choice(header, calibrated)), check_flag(
             "integer_labels", header["integer_labels"]
@@ -208,8 +206,7 @@ def _settings(method: Method) -> dict[str, npt.NDArray[Any]]:
         arrays["groups"] = method.groups.groups
     if isinstance(method.localiser, Weights):
         arrays |= method.localiser.arrays()
-    features = _features_of(method.score)
-    return arrays | _features_arrays(None if features is None else features.values)
+    return arrays
 
 
 def _features_arrays(values: Any) -> dict[str, npt.NDArray[Any]]:
@@ -230,24 +227,6 @@ def _read_features(arrays: Arrays) -> Any:
     values = scipy.sparse.csr_array(parts, shape=tuple(arrays["features_shape"].tolist()))
     values.check_format(full_check=True)
     return values
-
-
-def _features_of(score: Any) -> Features | None:
-    """Return the features that a score, or a score inside it, compares nodes by."""
-    while score is not None and not isinstance(getattr(score, "features", None), Features):
-        score = getattr(score, "base", None)
-    return None if score is None else score.features
-
-
-def _give_features(score: Any, arrays: Arrays) -> None:
-    """Give a score that knows its features by their fingerprint the features of the file."""
-    features = _features_of(score)
-    if features is None:
-        return
-    read = check_features("features", _read_features(arrays))
-    if read != features:
-        raise InvalidInputError(f"`features` must have the fingerprint {features}; got {read}")
-    features.values = read.values
 
 
 def _choice(header: Mapping[str, Any], calibrated: Calibrated) -> Choice | None:

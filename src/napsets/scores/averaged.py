@@ -2,17 +2,12 @@
 
 `Diffused` (Zargarbashi et al., ICML 2023) averages over neighbours. `Similarity` (Song et al., NeurIPS 2024) averages
 over neighbours and over nodes with similar features.
-
-A score is a value: equal scores are interchangeable, and files name its settings. Features are an array of any size.
-So a setting of features is the text of their fingerprint (`Features`), which is compared, shown and described, and
-which holds the features themselves; a file of a calibrated method has both.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +20,9 @@ from napsets.checks.arguments import (
     as_array,
     sealed,
 )
-from napsets.checks.values import check_count, check_share, check_threads, shown
+from napsets.checks.values import check_count, check_share, check_threads
 from napsets.errors import InvalidInputError
+from napsets.features import Features, check_features
 from napsets.graph import Graph
 from napsets.scores.base import (
     SCORES,
@@ -138,59 +134,6 @@ def _mix(scores: FloatArray, means: FloatArray, strength: float) -> FloatArray:
     return (1.0 - strength) * scores + strength * means
 
 
-class Features(str):
-    """The fingerprint of features, and the features: a dense array or compressed sparse rows, read-only."""
-
-    values: Any
-
-    def __new__(cls, text: str, values: Any = None) -> Features:
-        """Make one of a fingerprint and what it was taken of."""
-        features = super().__new__(cls, text)
-        features.values = values
-        return features
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Features, (str(self), self.values)
-
-
-def check_features(name: str, value: object) -> Features | None:
-    """Return features by their fingerprint; a text is one whose features are elsewhere, None is none."""
-    if value is None or isinstance(value, Features):
-        return value
-    if isinstance(value, str):
-        return Features(value)
-    sparse = hasattr(value, "tocsr")
-    table: Any = value if sparse else as_array(name, value)
-    if len(table.shape) != 2 or table.dtype.kind not in "fiub":
-        raise InvalidInputError(
-            f"`{name}` must be a table of numbers, one row per node; got shape {shown(table.shape)}, {table.dtype}"
-        )
-    values, parts = _sparse(table) if sparse else _dense(table)
-    digest = hashlib.sha256(repr((values.shape, [part.dtype.str for part in parts])).encode())
-    for part in parts:
-        if part.dtype.kind == "f" and not np.isfinite(part).all():
-            raise InvalidInputError(f"`{name}` must be finite; some entries are not")
-        digest.update(part)
-    return Features(f"sha256:{digest.hexdigest()}", values)
-
-
-def _dense(array: npt.NDArray[Any]) -> tuple[Any, list[Any]]:
-    kind = array.dtype if array.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    kept = np.array(array, dtype=kind, order="C")
-    kept.flags.writeable = False
-    return kept, [kept]
-
-
-def _sparse(matrix: Any) -> tuple[Any, list[Any]]:
-    from scipy.sparse import csr_array
-
-    kept = csr_array(matrix, dtype=np.float64, copy=True)
-    kept.sum_duplicates()
-    kept.eliminate_zeros()
-    parts = [kept.indptr.astype(np.int64), kept.indices.astype(np.int64), kept.data]
-    return kept, parts
-
-
 #: Entries of a sparse table up to which it may be made dense, where that is faster.
 _DENSE_ENTRIES = 1 << 28
 #: How many entries of a dense product cost as much as one of a sparse product: measured on 13,752 rows × 767 columns.
@@ -204,8 +147,9 @@ class Similarity:
 
     Ŝ = (1 − near − similar)·S + near·(mean over neighbours) + similar·(mean over the k nodes with the largest cosine of
     features, weighted by it): SNAPS of Song et al., *Similarity-navigated conformal prediction for graph neural
-    networks*, NeurIPS 2024. Sets become smaller where neighbours, or nodes that look alike, have the same label. A
-    node without neighbours keeps S for that part; so does one without any node at a cosine above 0.
+    networks*, NeurIPS 2024. Features are those passed to `calibrate`, by default the model's probabilities. Sets become
+    smaller where neighbours, or nodes that look alike, have the same label. A node without neighbours keeps S for that
+    part; so does one without any node at a cosine above 0.
 
     *Guarantee*: with a split quantile coverage is exact in finite samples, because all nodes are treated alike and no
     label is looked at. *Cost*: nodes² × columns once, in blocks of bounded memory (`napsets.similar_nodes`), then
@@ -215,8 +159,6 @@ class Similarity:
     ----------
     base : Score or str
         The score that is averaged.
-    features : array of shape (nodes, columns) or SciPy sparse matrix, optional
-        The features by which nodes are compared; by default the model's probabilities.
     neighbours : int
         k, how many similar nodes count.
     similar, near : float
@@ -224,14 +166,13 @@ class Similarity:
     """
 
     base: Any = field(default_factory=APS)
-    features: Any = None
     neighbours: int = 20
     similar: float = 1 / 3
     near: float = 1 / 3
+    uses_features: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "base", make_score(self.base))
-        object.__setattr__(self, "features", check_features("features", self.features))
         object.__setattr__(self, "neighbours", check_count("neighbours", self.neighbours, maximum=10_000))
         for name in ("similar", "near"):
             object.__setattr__(self, name, check_share(name, getattr(self, name)))
@@ -245,26 +186,22 @@ class Similarity:
         """Whether the score that is averaged learns from labels."""
         return learns(self.base)
 
-    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> BoundMatrix:
-        """Return the mixed scores of all nodes."""
-        inner, scores, graph = bind_around(self.base, outputs, u, graph, reference)
+    def bind(
+        self,
+        outputs: npt.NDArray[Any],
+        u: FloatArray,
+        graph: Graph | None,
+        reference: Labelled,
+        *,
+        features: Features | None = None,
+    ) -> BoundMatrix:
+        """Return the mixed scores of all nodes; without features, nodes are compared by the model's probabilities."""
+        inner, scores, graph = bind_around(self.base, outputs, u, graph, reference, features)
         mixed = (1.0 - self.near - self.similar) * scores + self.near * means_around(graph, scores)
         if self.similar:
-            mixed += self.similar * _similar_means(scores, *similar_nodes(self._table(outputs), self.neighbours))
+            table = outputs if features is None else features
+            mixed += self.similar * _similar_means(scores, *similar_nodes(table, self.neighbours))
         return BoundMatrix(inner.probabilities, sealed(mixed), inner)
-
-    def _table(self, outputs: npt.NDArray[Any]) -> Any:
-        """Return what nodes are compared by."""
-        if self.features is None:
-            return outputs
-        values = self.features.values
-        if values is None:
-            raise InvalidInputError(
-                f"`features` must be given again to score nodes; only their fingerprint is known, {self.features}"
-            )
-        if values.shape[0] != outputs.shape[0]:
-            raise InvalidInputError(f"`features` must have one row per node, {outputs.shape[0]}; got {values.shape[0]}")
-        return values
 
 
 def similar_nodes(
@@ -297,23 +234,34 @@ def similar_nodes(
     """
     from napsets.kernels.similar import nearest_rows, similar_sparse
 
-    kept = check_features("features", features)
-    values = None if kept is None else kept.values
-    if values is None:
-        raise InvalidInputError("`features` must be a table of numbers, one row per node; got none")
+    check_features("features", features)
+    values = _double(features)
     count = min(check_count("neighbours", neighbours), max(values.shape[0] - 1, 0))
     threads = check_threads(threads)
     if not isinstance(values, np.ndarray):
         by_column = np.bincount(values.indices, minlength=values.shape[1]).astype(np.float64)
         entries = float(values.shape[0]) * values.shape[1]
         if entries > _DENSE_ENTRIES or _DENSE_SPEED * float(by_column @ by_column) <= entries * values.shape[0]:
-            return similar_sparse(values.indptr, values.indices, values.data, values.shape[1], count, threads)
+            offsets, columns = values.indptr.astype(np.int64), values.indices.astype(np.int64)
+            return similar_sparse(offsets, columns, values.data, values.shape[1], count, threads)
         values = values.toarray()
-    rows: FloatArray = values.astype(np.float64, copy=False)
+    rows: FloatArray = values
     numbers, cosines = nearest_rows(
         lambda first, last: rows[first:last], rows, np.arange(len(rows)), count, threads=threads, cosines=True
     )
     return numbers.astype(np.int64), cosines
+
+
+def _double(features: Any) -> Any:
+    """Return features that were checked in double precision, as a dense table or in compressed sparse rows."""
+    if not hasattr(features, "tocsr"):
+        return as_array("features", features).astype(np.float64, copy=False)
+    from scipy.sparse import csr_array
+
+    rows = csr_array(features, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    return rows
 
 
 def _similar_means(scores: FloatArray, nodes: IntArray, cosines: FloatArray) -> FloatArray:
