@@ -157,6 +157,16 @@ def few_labels(labels: int, alpha: float) -> str | None:
     )
 
 
+def high_alpha(alpha: float) -> str | None:
+    """Return a warning if an error rate is so high that coverage was probably meant."""
+    if alpha <= 0.5:
+        return None
+    return (
+        f"alpha = {alpha:g} is the error rate: {100 * alpha:g} % of the predictions may miss the truth. For "
+        f"{100 * alpha:g} % coverage, set alpha={1 - alpha:.3g}"
+    )
+
+
 class FittedLevel(Protocol):
     """A level that knows the labels that were held out for it."""
 

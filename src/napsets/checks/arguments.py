@@ -306,18 +306,26 @@ def check_numbers(name: str, value: object, *, largest: float) -> FloatArray:
     return numbers
 
 
-def count_trained(mask: object, calibration: IntArray, size: int) -> int:
-    """Return how many calibration nodes a mask of training nodes holds, with a warning where there are any.
+def training_nodes(mask: object, size: int) -> BoolArray | None:
+    """Return which nodes a mask of training nodes holds; None where there is no such mask.
 
     The mask has one boolean per node, or one per node and split, in which every split must contain a node; anything
     else is ignored.
     """
-    if mask is None:
-        return 0
-    marks = as_column("train_mask", mask)
-    if marks.dtype != np.bool_ or marks.shape[:1] != (size,) or not marks.size:
-        return 0
-    trained = int(marks.reshape(size, -1)[calibration].all(axis=1).sum())
+    marks = None if mask is None else as_column("train_mask", mask)
+    if marks is None or marks.dtype != np.bool_ or marks.shape[:1] != (size,) or not marks.size:
+        return None
+    inside: BoolArray = np.all(marks.reshape(size, -1), axis=1)
+    return frozen(inside)
+
+
+def count_trained(mask: object, calibration: IntArray, size: int) -> int:
+    """Return how many calibration nodes a mask of training nodes holds, with a warning where there are any.
+
+    The mask is as in `training_nodes`.
+    """
+    training = training_nodes(mask, size)
+    trained = 0 if training is None else int(training[calibration].sum())
     if trained:
         warn(
             f"`calibration` holds {trained:,} of the nodes of `train_mask`: the model was trained on their labels, so "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from napsets.checks.arguments import ArrayLike
 from napsets.checks.values import check_progress
-from napsets.errors import NotCalibratedError
+from napsets.errors import NotCalibratedError, warn
 from napsets.graph import check_graph
 from napsets.kernels.threads import Progress
 from napsets.methods.data import CalibrationData
@@ -195,4 +195,7 @@ class Calibratable(ABC):
                 graph, probabilities, labels, calibration, evidence=evidence, features=features, ids=ids,
                 class_names=class_names, score=self.score, compares=self.uses_features, logits=logits,
             )  # fmt: skip
+            direction = getattr(getattr(self, "localiser", None), "direction", "out")
+            if direction != "out" and data.graph is not None and not data.graph.directed:
+                warn(f"`direction` has no effect: the graph is undirected, so that {direction!r} is the same as 'out'")
             return self.calibrate_data(replace(data, progress=check_progress(progress)))

@@ -17,7 +17,7 @@ from napsets.checks.values import check_flag, check_kind, check_progress, check_
 from napsets.errors import InvalidInputError, NapsetsError, NapsetsWarning, warn
 from napsets.graph import Graph
 from napsets.kernels.threads import Progress
-from napsets.levels import FittedLevel, few_labels
+from napsets.levels import FittedLevel, few_labels, high_alpha
 from napsets.localisers import Local, LocalThresholds
 from napsets.methods.data import Scored
 from napsets.methods.p_values import p_values
@@ -286,6 +286,8 @@ class Calibrated:
         thresholds = find_thresholds([self], rows, alphas, threads=threads, progress=check_progress(progress))[0]
         for caveat in (
             few_labels(labels.size, min(alphas)),
+            None if several else high_alpha(alphas[0]),
+            self._on_training(rows),
             None if self.grouped is None else self.grouped.caveat(rows, alphas),
         ):
             if caveat is not None:
@@ -294,6 +296,17 @@ class Calibrated:
         parts = zip(*(some[0] for _, some in predict_in_parts([self], [at_rates], rows)), strict=True)
         predictions = [self.name_rows(type(some[0]).concat(some)) for some in parts]
         return self.with_p_values(predictions if several else predictions[0], wanted)
+
+    def _on_training(self, rows: IntArray) -> str | None:
+        """Return a warning if the model was trained on some of the nodes to predict."""
+        training = self.scored.data.training
+        count = 0 if training is None else int(training[rows].sum())
+        if not count:
+            return None
+        return (
+            f"{count:,} of the {rows.size:,} nodes to predict are in `train_mask`: the model knows their labels, so "
+            f"their sets say nothing about other nodes. Pass the nodes to predict, such as those of `test_mask`."
+        )
 
     def p_values(
         self, nodes: ArrayLike | None = None, *, positions: ArrayLike | None = None, smoothed: bool = False

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import (
     ArrayLike,
+    BoolArray,
     FloatArray,
     IntArray,
     Sealed,
@@ -23,6 +24,7 @@ from napsets.checks.arguments import (
     count_trained,
     frozen,
     sealed,
+    training_nodes,
 )
 from napsets.checks.frames import align, check_class_names, counts_from_0, find_nodes, has_own_index, named_columns
 from napsets.checks.values import check_flag, check_names
@@ -102,6 +104,7 @@ class CalibrationData(Sealed):
     class_names: tuple[str, ...] | None = None  #: what the classes are called
     prediction: type[Prediction] = PredictionSets  #: what is to be predicted: `PredictionSets` or `PredictionIntervals`
     trained: int = 0  #: how many calibration nodes are in the `train_mask` of a graph of PyTorch Geometric
+    training: BoolArray | None = None  #: which nodes are in that `train_mask`
     named: bool = False  #: whether `ids` are the user's names for nodes, which predictions are to know
     progress: Any = None  #: where to report how far the calibration is
     #: The reference and the level nodes, where they are given instead of drawn from the ids.
@@ -215,6 +218,7 @@ class CalibrationData(Sealed):
             check_class_names(class_names, classes, score),
             prediction,
             count_trained(mask, known, rows.shape[0]),
+            training_nodes(mask, rows.shape[0]),
             named,
             evidence=taught,
             features=None if features is None else check_features("features", features, rows.shape[0], names),
