@@ -35,6 +35,7 @@ def main(wanted: list[str]) -> None:
     """Draw all pictures, or those that are named."""
     alt.data_transformers.disable_max_rows()
     pictures: dict[str, Callable[[], Any]] = {
+        "coverage-by-class": coverage_by_class,
         "neighbourhood": neighbourhood,
         "blocks": blocks,
         "threshold": lambda: threshold(amazon_computers()),
@@ -62,6 +63,33 @@ def amazon_computers() -> dict[str, Any]:
         "calibration": calibration,
         "nodes": nodes,
     }
+
+
+def coverage_by_class() -> alt.LayerChart:
+    """Coverage of the ten classes in the example of the README, with and without the graph."""
+    data = ns.datasets.load("amazon-computers", seed=0)
+    p = ns.datasets.amazon_predictions().probabilities
+    graph, labels = data.graph.subgraph(data.test), data.labels[data.test]
+    known = np.random.default_rng(0).random(labels.size) < 0.5
+    calibrated = {
+        "Auto": ns.Auto(alpha=ALPHA).calibrate(graph, p, labels, calibration=known),
+        "split THR": ns.SplitConformal("thr").calibrate(p, labels, calibration=known),
+        "split APS": ns.SplitConformal().calibrate(p, labels, calibration=known),
+    }
+    rows = []
+    for name, method in calibrated.items():
+        sets = method.predict(~known, alpha=ALPHA)
+        row = f"{name}: {ns.mean_size(sets):.2f} labels"
+        rows += [{"method": row, "coverage": float(c)} for c in ns.coverage_by_class(sets, labels).coverage]
+    order = list(dict.fromkeys(row["method"] for row in rows))
+    x = alt.X(
+        "coverage:Q", title="coverage of each class", scale=alt.Scale(domain=[0.45, 1.0]), axis=alt.Axis(format="%")
+    )
+    y = alt.Y("method:N", title=None, sort=order, axis=alt.Axis(labelLimit=300, labelFontSize=12, minExtent=150))
+    colour = alt.Color("method:N", legend=None, scale=alt.Scale(domain=order, range=["#00796b", "#8a8a8a", "#8a8a8a"]))
+    dots = alt.Chart(alt.Data(values=rows)).mark_circle(size=90, opacity=0.8).encode(x, y, colour)
+    target = alt.Chart(alt.Data(values=[{"coverage": 1.0 - ALPHA}])).mark_rule(strokeDash=[5, 4], color="#d62728")
+    return alt.layer(target.encode(x), dots).properties(width=460, height=80)
 
 
 def neighbourhood() -> alt.HConcatChart:

@@ -1,6 +1,6 @@
 """Nothing that earlier versions answered has changed: thresholds, sets and intervals to the bit, outputs, saved files.
 
-`golden/cases.py` holds the questions that the first edition answered; `golden/library.py`, `commands.py` and
+`golden/cases.py` holds the questions that the first version answered; `golden/library.py`, `commands.py` and
 `reports.py` those that the second did, before sets and intervals were put on one road. What may differ is declared in
 `golden/compare.py`.
 """
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
 #: Answers that are means of floats, which another BLAS may add up in another order.
 WRITTEN_OUT = ("comparison",)
 
-#: What the comparison has said since the first edition, which knew no gaps over groups.
+#: What the comparison has said since the first version, which knew no gaps over groups.
 SINCE_FIRST = {"pccv_chance"} | {
     f"{what}_{groups}"
     for what in ("gap", "chance", "excess", "over", "under", "share", "worst", "worst_chance")
@@ -41,7 +41,7 @@ def committed():
 
 
 @pytest.mark.parametrize("part", [cases.of_sets, cases.of_scores, cases.of_metrics], ids=lambda part: part.__name__)
-def test_every_answer_of_the_first_edition_stands(part, committed):
+def test_every_answer_of_the_first_version_stands(part, committed):
     answers = part(cases.World())
     for name, value in answers.items():
         if name in WRITTEN_OUT:
@@ -70,7 +70,7 @@ def assert_close(value, expected):
         assert value == (pytest.approx(expected, rel=1e-12, nan_ok=True) if isinstance(expected, float) else expected)
 
 
-# -- the second edition ------------------------------------------------------------------------------------------------
+# -- methods, commands and reports -------------------------------------------------------------------------------------
 
 LIBRARY, CHOICES = cases.FOLDER / "library.npz", cases.FOLDER / "choices.json"
 COMMANDS, REPORTS = cases.FOLDER / "commands.json", cases.FOLDER / "reports.json"

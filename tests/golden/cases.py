@@ -1,7 +1,7 @@
-"""What the first edition answered, case by case: a world made of integers, and every public way to ask about it.
+"""What the first version answered, case by case: a world made of integers, and every public way to ask about it.
 
 Run ``python tests/golden/cases.py`` to write the answers of the version at hand; the committed file holds those of the
-first edition, and `tests/test_golden.py` compares every bit with them.
+first version, and `tests/test_golden.py` compares every bit with them.
 """
 
 from __future__ import annotations
@@ -100,12 +100,12 @@ def of_scores(world: World) -> dict[str, np.ndarray]:
     return {"u": u, "scores": matrix, "quantile": np.array(exact)}
 
 
-#: What the first edition called the methods of the comparison.
+#: What the first version called the methods of the comparison.
 FIRST_NAMES = {"split": "APS", "naps": "NAPS", "naps-h": "NAPS-H", "naps-g": "NAPS-G"}
 
 
 def first_named(row: dict) -> dict:
-    """Return a row of the comparison as the first edition wrote it."""
+    """Return a row of the comparison as the first version wrote it."""
     return {key: value for key, value in row.items() if key != "title"} | {"method": FIRST_NAMES[row["method"]]}
 
 
