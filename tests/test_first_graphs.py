@@ -113,7 +113,10 @@ def test_a_data_of_pytorch_geometric_is_a_graph() -> None:
     data = pyg()
     p = torch.tensor(P, dtype=torch.float32)
     auto = ns.Auto(alpha=0.1).calibrate(data, p, data.y, data.val_mask)
-    assert len(auto.predict(data.train_mask)) == int(data.train_mask.sum())
+    others = ~(data.train_mask | data.val_mask)
+    assert len(auto.predict(others)) == int(others.sum())
+    with pytest.warns(ns.NapsetsWarning, match="234 of the 234 nodes to predict are in `train_mask`"):
+        auto.predict(data.train_mask)
     with pytest.warns(ns.NapsetsWarning, match=r"`data\.edge_weight` has entries that differ"):
         ns.NAPS(pool=10).calibrate(pyg(edge_weight=torch.rand(GRAPH.num_edges)), p, data.y, data.val_mask)
     one_way = pyg()

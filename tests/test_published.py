@@ -129,14 +129,14 @@ def test_recomputed_outputs_keep_old_and_new_nodes_exchangeable_and_stale_ones_d
 def test_scores_that_look_around_cover_exactly_as_often_as_they_say(score):
     # They treat all nodes alike: given calibration, coverage is beta-distributed whatever the graph and the features.
     world, draws, labelled = Mixed(size=160, degree=6), 200, 40
-    if isinstance(score, ns.Similarity):
-        score = ns.Similarity(score.base, np.random.default_rng(0).normal(size=(160, 3)), 5)
+    random = np.random.default_rng(0).normal(size=(160, 3))
+    features = random if isinstance(score, ns.Similarity) else None
     rng, places = np.random.default_rng(9), np.empty(draws)
     for draw in range(draws):
         order = rng.permutation(world.size)
         nodes = order[labelled:]
         calibrated = Method(score, seed=draw).calibrate(
-            world.graph, world.probabilities, world.labels, order[:labelled]
+            world.graph, world.probabilities, world.labels, order[:labelled], features=features
         )
         covered = calibrated.predict(nodes, ALPHA, threads=1).contains(world.labels).sum()
         place = math.ceil((labelled + 1) * (1 - ALPHA) - 1e-9)

@@ -72,7 +72,7 @@ def test_random_labels_keep_the_promise_and_training_nodes_are_left_out(run_json
 def test_an_error_rate_above_a_half_is_warned_of(run_json, larger, tmp_path):
     verdict = run_json("predict", *larger.files, "--alpha", 0.9, "-o", tmp_path / "sets.parquet")["verdict"]
     warning = (
-        "alpha = 0.9 is the error rate: sets may miss the truth 90 % of the time. For 90 % coverage, set alpha = 0.1"
+        "alpha = 0.9 is the error rate: sets may miss the truth 90 % of the time. For 90 % coverage, pass `--alpha 0.1`"
     )
     assert warning in verdict["warnings"]
 
@@ -98,7 +98,7 @@ def test_odds_say_from_how_many_labels_they_are_estimated(run_json, larger, tmp_
     for command, target in (("predict", "sets.parquet"), ("report", "report.html")):
         verdict = run_json(command, *larger.files, "-o", tmp_path / target)["verdict"]
         choice = verdict["choice"] or ""
-        counts.append([int(text.replace(",", "")) for text in re.findall(r"estimated from ([\d,]+) labels", choice)])
+        counts.append([int(text.replace(",", "")) for text in re.findall(r"\(([\d,]+) labels", choice)])
     assert counts[0] == [151]
     assert counts[1] in ([71], [])
 

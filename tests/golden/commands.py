@@ -220,7 +220,6 @@ _WRONG: dict[str, tuple[str, tuple[str, ...]]] = {
     "report of no format": (f"report {INPUTS} -o report.pdf", ("--output", "report.pdf")),
     "report of no method": (f"report {INPUTS} --methods split,napss -o x.html", ("--methods", "napss")),
     "report with nothing left": (f"report {INPUTS} --truth y.csv -o x.html", ("--truth",)),
-    "report without a comparing method": (f"report {INPUTS} --features features.csv -o x.html", ("--features",)),
     "report of numbers with logits": (f"report {CQR} --logits -o x.html", ("--task", "--logits")),
     "report of numbers by labels": (f"report {CQR} --methods split,daps -o x.html", ("methods", "daps")),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -35,7 +37,8 @@ def test_a_homophilous_graph_is_used_and_sets_become_much_smaller():
     assert ns.mean_size(sets) < 0.8 * ns.mean_size(split)
     assert ns.coverage(sets, labels) > 0.87
     assert auto.choice.exponents.near > 0
-    assert "multiplies the odds" in str(auto.choice)
+    assert "the strongest evidence: labels that a random walk meets (451 labels)" in str(auto.choice)
+    assert re.search(r"labels of neighbours +\+0\.\d+  × 1\.\d", auto.choice.table())
     first, *lines = auto.choice.table().splitlines()
     assert first.startswith("Step 1, score: expected average size (")
     assert any(line.startswith("Step 2, thresholds: pinball loss") for line in lines)
@@ -47,7 +50,7 @@ def test_heterophily_is_found_as_negative_evidence():
     inputs = drawn(0.0)
     auto, nodes, labels = calibrated(inputs)
     assert auto.choice.exponents.near < 0
-    assert "multiplies the odds of its label by 0." in auto.choice.reason
+    assert "labels of neighbours (451 labels, each of which multiplies its odds by 0.04" in auto.choice.reason
     split = ns.SplitConformal().calibrate(inputs[1], labels, inputs[3][:900]).predict(nodes)
     assert ns.mean_size(auto.predict(nodes)) < 0.95 * ns.mean_size(split)
     homophilous, _, _ = calibrated(drawn(0.8))

@@ -121,7 +121,7 @@ def test_charts_show_only_the_methods_chosen_and_tell_their_numbers(page_file, c
     page.locator('[data-chart="front"] .mark-symbol.role-mark path').last.hover()
     tooltip = page.locator("#vg-tooltip-element.visible")
     tooltip.wait_for()
-    assert "Distance from the target" in tooltip.inner_text()
+    assert "Short of the target" in tooltip.inner_text()
 
 
 @pytest.mark.parametrize("width", [320, 390, 768])

@@ -88,7 +88,7 @@ def test_the_file_holds_no_character_that_is_not_shown(hostile: Path) -> None:
 @pytest.mark.browser
 def test_every_chart_is_drawn_and_every_name_is_shown(hostile: Path, open_page: Open) -> None:
     page = open_page(hostile)
-    assert page.locator('[data-chart][data-drawn="true"] svg.marks').count() == 8
+    assert page.locator('[data-chart][data-drawn="true"] svg.marks').count() == 9
     labels = page.locator('[data-chart="by-class"] .role-axis-label text').all_text_contents()
     classes = [text for text in labels if not re.fullmatch(r"[\d.]+\s%", text)]
     assert len(classes) == len(SHOWN)

@@ -11,7 +11,7 @@ import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.compressed import WeightsAre, check_lengths
-from napsets.errors import FileFormatError, InvalidInputError
+from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files.formats import TableFile, open_table
 from napsets.files.ids import NodeIds, all_ids, id_column, one_column, places_of
 from napsets.files.labels import NodeTruth, read_labels, read_nodes, read_targets
@@ -132,6 +132,7 @@ def read_inputs(
             f"there is no node to predict: every node has a {column}. Pass --nodes, or leave some nodes out of "
             f"`labels`."
         )
+    arrow().default_memory_pool().release_unused()  # else what reading needed stays with the process
     return inputs
 
 

@@ -229,7 +229,8 @@ def explain_choice(
         pieces = [piece for piece in pieces_of_evidence(informed) if piece.kind != "model"]
         strongest = max(pieces, key=lambda piece: piece.gain, default=None)
         if strongest is not None and strongest.gain > 0.0:
-            reason += f"; the strongest evidence: {strongest.name} ({informed.reference.nodes.size:,} labels)"
+            reason += f"; the strongest evidence: {strongest.name} ({informed.reference.nodes.size:,} labels"
+            reason += ")" if strongest.odds is None else f", each of which multiplies its odds by {strongest.odds:.2g})"
     local = [candidate for candidate in candidates if candidate.step == "localiser"]
     chosen = next(candidate for candidate in local if candidate.chosen)
     if len(local) == 1:
