@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.advice.evidence import EvidenceKind, NodeEvidence
 from napsets.advice.inspection import IntervalInspection, SetInspection
 from napsets.advice.threshold import NodeInspection
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import AnyArray, FloatArray, IntArray
 from napsets.checks.text import percent
 from napsets.checks.values import in_digits, number
 
@@ -80,7 +79,7 @@ class Explained:
 
     inspection: NodeInspection
     node_names: Callable[[IntArray], list[Any]]
-    truth: npt.NDArray[Any]
+    truth: AnyArray
     class_names: Sequence[str] = ()
     neighbours: int = 10
 

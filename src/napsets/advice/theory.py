@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_integers, check_numbers
+from napsets.checks.arguments import AnyArray, ArrayLike, FloatArray, IntArray, check_integers, check_numbers
 from napsets.checks.values import check_alpha, check_count, check_number, check_share
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import mean
@@ -208,7 +207,7 @@ def coverage_gap_bound(
     return float(bound) if bound.ndim == 0 else bound
 
 
-def gap_bound(weights: FloatArray, counts: npt.NDArray[Any], tv: FloatArray) -> FloatArray:
+def gap_bound(weights: FloatArray, counts: AnyArray, tv: FloatArray) -> FloatArray:
     """Return Σ w(k)·n_k·tv_k / (1 + Σ w(k)·n_k) of arrays that were checked; see `coverage_gap_bound`."""
     mass = counts * weights
     bound: FloatArray = np.asarray(np.sum(mass * tv, axis=-1) / (1.0 + np.sum(mass, axis=-1)))

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, check_node
+from napsets.checks.arguments import AnyArray, FloatArray, IntArray, check_node
 from napsets.checks.values import check_count, check_hops, in_digits, plain
 from napsets.graph import Graph, check_graph
 from napsets.localisers import Everyone, HopsLocal, PathLengthsLocal, Reference
@@ -126,7 +125,7 @@ class NodeInspection(ABC):
     is_quantile: bool = True
     neighbour_distances: FloatArray | None = None
     evidence: Any = None
-    ids: npt.NDArray[Any] | None = None
+    ids: AnyArray | None = None
 
     @classmethod
     @abstractmethod

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray, sealed
+from napsets.checks.arguments import AnyArray, IntArray, sealed
 from napsets.datasets.dataset import NodeDataset, NodePredictions, random_split
 from napsets.graph import Graph
 
@@ -62,7 +62,7 @@ def amazon_predictions() -> NodePredictions:
         )
 
 
-def round_rows(probabilities: npt.NDArray[Any], bits: int = 15) -> npt.NDArray[np.float32]:
+def round_rows(probabilities: AnyArray, bits: int = 15) -> npt.NDArray[np.float32]:
     """Return probabilities as multiples of 2⁻ᵇⁱᵗˢ whose rows sum to exactly 1: they compress well, and add up exactly.
 
     Each is rounded down, and what a row then lacks goes to the entries that lost most.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, sealed
+from napsets.checks.arguments import AnyArray, FloatArray, IntArray, sealed
 from napsets.checks.values import check_count, check_finite, check_list, check_number, check_seed, check_share
 from napsets.datasets.dataset import NodeDataset, random_split
 from napsets.errors import InvalidInputError
@@ -151,12 +150,12 @@ def dcsbm_graph(
 
 def _draw_edges(
     running: FloatArray,
-    order: npt.NDArray[Any],
+    order: AnyArray,
     block_ends: FloatArray,
     same: float,
     seed: int,
-    source: npt.NDArray[Any],
-    target: npt.NDArray[Any],
+    source: AnyArray,
+    target: AnyArray,
 ) -> None:
     """Fill `source` and `target`, each edge from the hash of its number.
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index, frozen, sealed
+from napsets.checks.arguments import AnyArray, ArrayLike, FloatArray, IntArray, check_index, frozen, sealed
 from napsets.checks.frames import find_nodes
 from napsets.checks.values import check_alpha, check_count, check_hops, check_list, check_progress, check_seed, shown
 from napsets.errors import InvalidInputError, warn
@@ -380,7 +379,7 @@ def _predict(
     thresholds: Sequence[LocalThresholds],
     rates: Sequence[float],
     nodes: IntArray,
-    truth: npt.NDArray[Any],
+    truth: AnyArray,
     kind: Kind,
 ) -> tuple[list[Prediction], list[dict[str, FloatArray]]]:
     """Return each method's prediction at the first error rate, and its curves over all of them."""
@@ -390,7 +389,7 @@ def _predict(
     ]
     parts: list[list[Prediction]] = [[] for _ in calibrated]
     hits = np.zeros((len(calibrated), len(rates)), dtype=np.int64)
-    kept: list[list[list[npt.NDArray[Any]]]] = [[[] for _ in rates] for _ in calibrated]
+    kept: list[list[list[AnyArray]]] = [[[] for _ in rates] for _ in calibrated]
     for rows, by_method in predict_in_parts(calibrated, at_rates, nodes):
         for m, predictions in by_method.items():
             parts[m].append(predictions[0])

@@ -25,9 +25,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import AnyArray, FloatArray, IntArray
 from napsets.evaluation.kinds import SETS, Kind, by_fifths
 from napsets.graph import Graph
 
@@ -79,7 +78,7 @@ class Drift:
 
 def drifts(
     graph: Graph,
-    predicted: npt.NDArray[Any],
+    predicted: AnyArray,
     first: IntArray,
     second: IntArray,
     *,
@@ -87,7 +86,7 @@ def drifts(
     between: tuple[str, str] = ("labelled", "other"),
     class_names: Sequence[str] | None = None,
     score: Any = None,
-    outputs: npt.NDArray[Any] | None = None,
+    outputs: AnyArray | None = None,
 ) -> tuple[Drift, ...]:
     """Compare two sets of nodes in degree, in the predictions and, with `outputs`, in the model's confidence."""
     if not (first.size and second.size):
@@ -204,9 +203,7 @@ class Accuracy:
         return self.better and (1.0 - self.below) ** self.nodes < _LEAKED
 
 
-def accuracy_on(
-    kind: Kind, outputs: npt.NDArray[Any], truth: npt.NDArray[Any], others: npt.NDArray[Any] | None = None
-) -> Accuracy | None:
+def accuracy_on(kind: Kind, outputs: AnyArray, truth: AnyArray, others: AnyArray | None = None) -> Accuracy | None:
     """Return how often the model is right about labelled nodes, and what it promises; None where it promises nothing.
 
     `others` are its outputs for nodes without a label.
@@ -232,7 +229,7 @@ def accuracy_on(
     return replace(found, least=least, below=_share_below(least, others, found))
 
 
-def _share_below(least: float, outputs: npt.NDArray[Any], accuracy: Accuracy) -> float:
+def _share_below(least: float, outputs: AnyArray, accuracy: Accuracy) -> float:
     """Return which share of nodes has a true class of a smaller probability, as far as the outputs themselves say.
 
     A model may be too cautious: the outputs are sharpened until they promise the accuracy seen (at its upper end), once

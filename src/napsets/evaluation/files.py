@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import AnyArray, FloatArray, IntArray
 from napsets.errors import InvalidInputError
 from napsets.evaluation.findings import weak_numbers
 from napsets.evaluation.judgement import Judgement, judge_rows
@@ -45,7 +45,7 @@ class LabelledFile:
     file: PredictionFile  #: The file.
     prediction: Any  #: The rows that can be judged; `nodes` are rows of the file.
     #: A label for each row of the file, −1 where there is none; or a number, NaN where there is none.
-    truth: npt.NDArray[Any]
+    truth: AnyArray
     notes: list[str]  #: What was left out, and whether labels that calibrated judge.
 
 
@@ -128,7 +128,7 @@ def evaluate_file(
     """
     prediction, leaf = labelled.prediction, _LEAVES[type(labelled.prediction)]
     nodes, own = prediction.nodes, labelled.truth[prediction.nodes]
-    groupings: dict[str, npt.NDArray[Any]] = leaf.groups(own)
+    groupings: dict[str, AnyArray] = leaf.groups(own)
     if graph is not None:
         groupings["degree"] = by_quantiles(graph.degrees, FIFTHS, nodes)[nodes]
         groupings["neighbourhood"] = groups_by_neighbourhood(graph, nodes, radius, min_size, seed)[nodes]
@@ -171,7 +171,7 @@ def evaluate_file(
 class _Sets:
     def read_truth(
         self, file: PredictionFile, path: PathLike, reading: Reading, notes: list[str]
-    ) -> tuple[Prediction, npt.NDArray[Any]]:
+    ) -> tuple[Prediction, AnyArray]:
         """Return the file's prediction, with what the truth adds to it, and the truth of each row."""
         if file.complete:
             return file.sets, read_labels(path, file.ids, file.class_names, reading, notes=notes, strict=True).values
@@ -190,7 +190,7 @@ class _Sets:
         ranges: Any = by_degree.group
         return _group_rows(by_degree, [f"{low}–{high}" for low, high in ranges])
 
-    def size_in_group(self, sizes: npt.NDArray[Any]) -> dict[str, float]:
+    def size_in_group(self, sizes: AnyArray) -> dict[str, float]:
         """Return what is said of the sizes in a group of the user's own."""
         return {}
 
@@ -229,7 +229,7 @@ def _group_rows(groups: GroupCoverage, names: list[str], size: str = "mean_size"
 class _Intervals:
     def read_truth(
         self, file: PredictionFile, path: PathLike, reading: Reading, notes: list[str]
-    ) -> tuple[Prediction, npt.NDArray[Any]]:
+    ) -> tuple[Prediction, AnyArray]:
         return file.prediction, read_targets(path, file.ids, reading, notes=notes)
 
     def groups(self, own: FloatArray) -> dict[str, Any]:
@@ -242,7 +242,7 @@ class _Intervals:
         widths = np.array([finite_mean(intervals.widths[own]) for own in rows])
         return _group_rows(GroupCoverage([], gap.sizes, gap.coverage, widths), names, "mean_width")
 
-    def size_in_group(self, sizes: npt.NDArray[Any]) -> dict[str, float]:
+    def size_in_group(self, sizes: AnyArray) -> dict[str, float]:
         return {"mean_width": finite_mean(sizes)}
 
     def more(self, file: PredictionFile, intervals: Any, own: Any) -> dict[str, Any]:

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray
+from napsets.checks.arguments import AnyArray, IntArray
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.evaluation.drift import Accuracy, Drift
 from napsets.evaluation.gaps import CoverageGap, WeakGroup, names_of_groups, smallest_notable, weak_groups
@@ -108,7 +107,7 @@ def find_all(
     class_names: Sequence[str] | None,
     looks: Sequence[Drift],
     accuracy: Accuracy | None,
-    truth: npt.NDArray[Any] | None = None,
+    truth: AnyArray | None = None,
     hits: int | None = None,
     trained: int = 0,
 ) -> tuple[Finding, ...]:
@@ -194,7 +193,7 @@ def _weak(
     gaps: Mapping[str, CoverageGap],
     class_names: Sequence[str] | None,
     nodes: IntArray,
-    truth: npt.NDArray[Any] | None,
+    truth: AnyArray | None,
 ) -> list[Finding]:
     """Return the groups that are covered too little, one finding per grouping, with what would help them."""
     found, judged = [], truth is not None
@@ -238,7 +237,7 @@ def _try_groups(
     weak: Sequence[WeakGroup],
     alpha: float,
     nodes: IntArray,
-    truth: npt.NDArray[Any] | None,
+    truth: AnyArray | None,
 ) -> Trial | None:
     """Calibrate per group, and predict some of the nodes; None where the method cannot have groups."""
     some = nodes[np.unique(np.linspace(0, nodes.size - 1, min(nodes.size, _MOST_TRIED)).astype(np.int64))]

@@ -16,12 +16,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, Sealed
+from napsets.checks.arguments import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, Sealed
 from napsets.checks.text import percent
 from napsets.checks.values import choose
 from napsets.errors import InvalidInputError
@@ -51,7 +49,7 @@ class CoverageGap(Sealed):
         The share of sets that are in a group; NaN without sets.
     """
 
-    groups: npt.NDArray[Any]
+    groups: AnyArray
     sizes: IntArray
     coverage: FloatArray
     alpha: float
@@ -134,7 +132,7 @@ def coverage_gap(sets: Prediction, labels: ArrayLike, groups: ArrayLike, *, per:
     return gap_within(covered, own_groups(sets, groups, per=per), sets.alpha)
 
 
-def gap_within(covered: BoolArray, own: npt.NDArray[Any], alpha: float) -> CoverageGap:
+def gap_within(covered: BoolArray, own: AnyArray, alpha: float) -> CoverageGap:
     """Return the coverage gap of rows whose group is in `own`; what `coverage_gap` does once all is checked."""
     inside = own != "" if own.dtype.kind == "U" else own >= 0
     names, place = np.unique(own[inside], return_inverse=True)
@@ -200,7 +198,7 @@ def _steps(trials: int, times: int, probability: float) -> tuple[FloatArray, Flo
     return away[order], times * np.diff(below, prepend=0.0)
 
 
-def own_groups(prediction: Prediction, groups: ArrayLike, *, per: Per = "node") -> npt.NDArray[Any]:
+def own_groups(prediction: Prediction, groups: ArrayLike, *, per: Per = "node") -> AnyArray:
     """Return the group of each row's node, or refuse groups that do not fit; the parameters are `coverage_gap`'s."""
     column = group_names("groups", groups)
     by_node = choose("per", per, {"node": True, "set": False})

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_integers
+from napsets.checks.arguments import AnyArray, ArrayLike, FloatArray, IntArray, check_integers
 from napsets.checks.values import check_kind, check_seed, shown
 from napsets.errors import InvalidInputError
 from napsets.evaluation.gaps import CoverageGap, gap_within, own_groups, worst_deviation
@@ -157,11 +156,11 @@ def judge(
 
 def judge_rows(
     prediction: Prediction,
-    own: npt.NDArray[Any],
+    own: AnyArray,
     *,
     strata: Strata | None,
     neighbourhoods: IntArray | None,
-    groups: Mapping[str, npt.NDArray[Any]],
+    groups: Mapping[str, AnyArray],
 ) -> Judgement:
     """Judge predictions by what was checked: the truth, the neighbourhood of PCCV and the groups of each row."""
     kind, alpha, count = kind_of(type(prediction)), prediction.alpha, len(prediction)

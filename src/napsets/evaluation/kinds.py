@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.checks.arguments import AnyArray, BoolArray, FloatArray, IntArray
 from napsets.errors import InvalidInputError, NapsetsError
 from napsets.evaluation.metrics import FIFTHS, check_strata, mean, mean_and_error, size_violation
 from napsets.graph import Graph
@@ -34,7 +33,7 @@ class Respect:
     """Something in which nodes are compared that is visible without their labels."""
 
     what: str  #: What it is.
-    values: npt.NDArray[Any]  #: What it is for each node.
+    values: AnyArray  #: What it is for each node.
     groups: IntArray  #: The group of each node.
     names: Sequence[str]  #: What the groups are called, as words behind "nodes".
     ease: str = ""  #: What the average value is called, where it is larger for nodes that are easier for the model.
@@ -78,11 +77,11 @@ class SetKind:
             "full_rate": mean(sizes == prediction.num_classes),
         }
 
-    def own_groups(self, prediction: Any) -> dict[str, npt.NDArray[Any]]:
+    def own_groups(self, prediction: Any) -> dict[str, AnyArray]:
         """Return the groups of rows that follow from the prediction itself, by name."""
         return {}
 
-    def groups(self, graph: Graph, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
+    def groups(self, graph: Graph, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, AnyArray]:
         """Return the groups of nodes over which evenness is always measured, except for neighbourhoods, by name."""
         return {
             "class": data.truth,
@@ -90,7 +89,7 @@ class SetKind:
             "confidence": by_quantiles(data.outputs.max(axis=1), FIFTHS, nodes),
         }
 
-    def predicted(self, score: Any, outputs: npt.NDArray[Any]) -> IntArray:
+    def predicted(self, score: Any, outputs: AnyArray) -> IntArray:
         """Return what the model alone predicts of each node: a class, or a number."""
         classes: IntArray = outputs.argmax(axis=1)
         return classes
@@ -98,8 +97,8 @@ class SetKind:
     def respects(
         self,
         graph: Graph,
-        predicted: npt.NDArray[Any],
-        outputs: npt.NDArray[Any] | None,
+        predicted: AnyArray,
+        outputs: AnyArray | None,
         score: Any,
         nodes: IntArray,
         class_names: Sequence[str] | None,
@@ -125,15 +124,15 @@ class SetKind:
             ease="the average share of neighbours with the same predicted label",
         )
 
-    def accuracy(self, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) -> tuple[int, float]:
+    def accuracy(self, outputs: AnyArray, truth: AnyArray) -> tuple[int, float]:
         """Return how many labels the model predicts correctly, and how many its outputs expect; None for numbers."""
         return int((outputs.argmax(axis=1) == truth).sum()), float(outputs.max(axis=1).sum(dtype=np.float64))
 
-    def curve_part(self, sizes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def curve_part(self, sizes: AnyArray) -> AnyArray:
         """Return what a point of a calibration curve keeps of the sizes of some nodes."""
         return np.array([sizes.sum()])
 
-    def curve_point(self, kept: npt.NDArray[Any], nodes: int) -> dict[str, float]:
+    def curve_point(self, kept: AnyArray, nodes: int) -> dict[str, float]:
         """Return what the curve shows of this many nodes, by name, from what was kept of all of them."""
         return {"size": int(kept.sum()) / nodes}
 
@@ -179,16 +178,16 @@ class IntervalKind:
             "point_rate": mean(widths == 0.0),
         }
 
-    def own_groups(self, prediction: Any) -> dict[str, npt.NDArray[Any]]:
+    def own_groups(self, prediction: Any) -> dict[str, AnyArray]:
         return {"width": groups_by_width(prediction.widths)}
 
-    def groups(self, graph: Graph, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
+    def groups(self, graph: Graph, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, AnyArray]:
         return {
             "degree": by_quantiles(graph.degrees, FIFTHS, nodes),
             "prediction": by_quantiles(self.predicted(score, data.outputs), FIFTHS, nodes),
         }
 
-    def predicted(self, score: Any, outputs: npt.NDArray[Any]) -> FloatArray:
+    def predicted(self, score: Any, outputs: AnyArray) -> FloatArray:
         base = getattr(score, "base", score)
         centre: FloatArray = base.centre(base.check(outputs))
         return centre
@@ -196,8 +195,8 @@ class IntervalKind:
     def respects(
         self,
         graph: Graph,
-        predicted: npt.NDArray[Any],
-        outputs: npt.NDArray[Any] | None,
+        predicted: AnyArray,
+        outputs: AnyArray | None,
         score: Any,
         nodes: IntArray,
         class_names: Sequence[str] | None,
@@ -219,13 +218,13 @@ class IntervalKind:
                 ease="the average width that the model gives",
             )
 
-    def accuracy(self, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) -> None:
+    def accuracy(self, outputs: AnyArray, truth: AnyArray) -> None:
         return None
 
-    def curve_part(self, sizes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def curve_part(self, sizes: AnyArray) -> AnyArray:
         return sizes
 
-    def curve_point(self, kept: npt.NDArray[Any], nodes: int) -> dict[str, float]:
+    def curve_point(self, kept: AnyArray, nodes: int) -> dict[str, float]:
         finite = np.isfinite(kept)
         return {"size": mean(kept[finite]), "median": float(np.median(kept)), "infinite": mean(~finite)}
 
@@ -280,9 +279,7 @@ def groups_by_width(widths: FloatArray) -> IntArray:
     return by_quantiles(np.ldexp(widths, -np.frexp(largest)[1]).astype(np.float32), FIFTHS)
 
 
-def by_fifths(
-    what: str, values: npt.NDArray[Any], nodes: IntArray, name: Callable[[npt.NDArray[Any]], str], ease: str = ""
-) -> Respect:
+def by_fifths(what: str, values: AnyArray, nodes: IntArray, name: Callable[[AnyArray], str], ease: str = "") -> Respect:
     """Cut nodes into fifths by a value that each has; `name` says what a group is called, given its values."""
     groups = by_quantiles(values, FIFTHS, nodes)
     own = groups[nodes]
@@ -290,7 +287,7 @@ def by_fifths(
     return Respect(what, values, groups, names, ease)
 
 
-def agreement(graph: Graph, predicted: npt.NDArray[Any]) -> FloatArray:
+def agreement(graph: Graph, predicted: AnyArray) -> FloatArray:
     """Return which share of each node's neighbours has the same predicted class; 0 without neighbours.
 
     In NumPy: a verdict on few nodes would wait longer for kernels to be loaded.

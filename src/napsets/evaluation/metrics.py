@@ -14,12 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import (
+    AnyArray,
     ArrayLike,
     BoolArray,
     FloatArray,
@@ -336,17 +336,17 @@ def worst_violation(covered: BoolArray, groups: Sequence[IntArray], alpha: float
     return max(violations, default=math.nan)
 
 
-def mean(values: npt.NDArray[Any]) -> float:
+def mean(values: AnyArray) -> float:
     """Return the mean; NaN where there is nothing."""
     return float(values.mean()) if values.size else math.nan
 
 
-def finite_mean(values: npt.NDArray[Any]) -> float:
+def finite_mean(values: AnyArray) -> float:
     """Return the mean of what is finite; NaN where nothing is."""
     return mean(values[np.isfinite(values)])
 
 
-def mean_and_error(values: npt.NDArray[Any]) -> tuple[float, float]:
+def mean_and_error(values: AnyArray) -> tuple[float, float]:
     """Return the mean and its standard error, as if values were independent; NaN where there are too few.
 
     Examples

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy.typing as npt
-
-from napsets.checks.arguments import IntArray
+from napsets.checks.arguments import AnyArray, IntArray
 from napsets.methods import Calibrated
 from napsets.scores.informed import evidence_of
 from napsets.scores.informed_intervals import BoundInformedIntervals
@@ -18,7 +14,7 @@ def level_labels(calibrated: Calibrated) -> int:
     return int(scored.level_nodes.size if calibrated.is_exact else scored.calibration.size)
 
 
-def level_nodes(calibrated: Calibrated) -> tuple[IntArray, npt.NDArray[Any]]:
+def level_nodes(calibrated: Calibrated) -> tuple[IntArray, AnyArray]:
     """Return the nodes whose labels set the level, and their truth."""
     scored = calibrated.scored
     if calibrated.is_exact:

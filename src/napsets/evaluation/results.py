@@ -9,9 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.checks.arguments import AnyArray, BoolArray, FloatArray, IntArray
 from napsets.checks.text import html_table
 from napsets.errors import imported
 from napsets.evaluation.judgement import Judgement
@@ -74,9 +73,9 @@ class MethodResult(Judgement):
     intervals = sets
 
     @property
-    def sizes(self) -> npt.NDArray[Any]:
+    def sizes(self) -> AnyArray:
         """How many labels each set has, or how wide each interval is."""
-        sizes: npt.NDArray[Any] = self.prediction.sizes
+        sizes: AnyArray = self.prediction.sizes
         return sizes
 
     @property
@@ -136,7 +135,7 @@ class Comparison:
     alphas: tuple[float, ...]
     data: CalibrationData
     settings: Mapping[str, Any]
-    ids: npt.NDArray[Any] | None
+    ids: AnyArray | None
     strata: Strata | None = None
     training: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
@@ -168,7 +167,7 @@ class Comparison:
         return nodes
 
     @property
-    def truth(self) -> npt.NDArray[Any]:
+    def truth(self) -> AnyArray:
         """The truth that judged, one entry per node: labels, −1 where unknown, or numbers, NaN where unknown."""
         return self.data.truth
 
@@ -187,7 +186,7 @@ class Comparison:
         return np.setdiff1d(np.flatnonzero(~self.known), labelled, assume_unique=True)
 
     @property
-    def predicted(self) -> npt.NDArray[Any]:
+    def predicted(self) -> AnyArray:
         """What the model alone predicts of each node: the most probable class, or its best guess."""
         return self.kind.predicted(self.settings["score"], self.data.outputs)
 
@@ -345,7 +344,7 @@ class Comparison:
         return f"<p>{escape(self._heading)}</p>{html_table(head, rows)}"
 
 
-def finite_together(values: Sequence[npt.NDArray[Any]]) -> BoolArray:
+def finite_together(values: Sequence[AnyArray]) -> BoolArray:
     """Return where the values of all methods are finite, except for methods of which less than half are.
 
     Examples

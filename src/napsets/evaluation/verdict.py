@@ -17,9 +17,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray
+from napsets.checks.arguments import AnyArray, IntArray
 from napsets.errors import NapsetsWarning
 from napsets.evaluation import sentences
 from napsets.evaluation.drift import Drift, accuracy_on, drifts, drifts_in
@@ -262,7 +261,7 @@ def foresee(
     nodes: IntArray,
     size: float,
     infinite: int,
-    outputs: npt.NDArray[Any],
+    outputs: AnyArray,
     class_names: Sequence[str] | None = None,
     surface: sentences.Surface = "python",
 ) -> Verdict:

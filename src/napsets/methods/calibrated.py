@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, TypeVar, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index, frozen, sealed
+from napsets.checks.arguments import AnyArray, ArrayLike, FloatArray, IntArray, check_index, frozen, sealed
 from napsets.checks.frames import find_nodes
 from napsets.checks.values import check_flag, check_kind, check_progress, check_rates, check_threads, shown
 from napsets.errors import InvalidInputError, NapsetsError, NapsetsWarning, warn
@@ -116,7 +115,7 @@ class Calibrated:
         return self.scored.bound
 
     @property
-    def outputs(self) -> npt.NDArray[Any]:
+    def outputs(self) -> AnyArray:
         """The model's outputs for all nodes, before any correction."""
         return self.scored.data.outputs
 
@@ -141,14 +140,14 @@ class Calibrated:
         return prediction_type(self.method.score)
 
     @property
-    def probabilities(self) -> npt.NDArray[Any]:
+    def probabilities(self) -> AnyArray:
         """The probabilities that sets are made from, shape (nodes, classes), read-only.
 
         If the score corrects the model, as in `informed` and in what `auto` mostly chooses, these are the corrected
         probabilities; their largest entries are then point predictions that use the labels around a node, too.
         Otherwise they are the model's own. A calibration node's own label never changes its own row.
         """
-        rows: npt.NDArray[Any] | None = self.score.probabilities
+        rows: AnyArray | None = self.score.probabilities
         if rows is None:
             raise InvalidInputError("`probabilities` must be asked of a method for labels; a score of numbers has none")
         return rows

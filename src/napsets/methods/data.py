@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.checks.arguments import (
+    AnyArray,
     ArrayLike,
     BoolArray,
     FloatArray,
@@ -55,13 +55,13 @@ class Scored(Sealed):
     level_nodes: IntArray
     level_scores: FloatArray
     #: The truth of the reference nodes and of the level nodes.
-    labels: npt.NDArray[Any]
-    level_labels: npt.NDArray[Any]
+    labels: AnyArray
+    level_labels: AnyArray
     #: Whether the score applies what was learned from earlier reference labels, as in a living graph.
     learned_before: bool = False
 
     @property
-    def ids(self) -> npt.NDArray[Any] | None:
+    def ids(self) -> AnyArray | None:
         """The user's names of all nodes; None if nodes are known by their positions."""
         return self.data.ids if self.data.named else None
 
@@ -97,10 +97,10 @@ class CalibrationData(Sealed):
     """The arguments of a calibration, checked once for all methods that use them."""
 
     graph: Graph | None  #: the graph whose neighbourhoods count
-    outputs: npt.NDArray[Any]  #: the model's probabilities, or what else its scores are made of, one row per node
-    truth: npt.NDArray[Any]  #: one label per node, −1 where unknown; or one number, NaN where unknown
+    outputs: AnyArray  #: the model's probabilities, or what else its scores are made of, one row per node
+    truth: AnyArray  #: one label per node, −1 where unknown; or one number, NaN where unknown
     calibration: IntArray  #: the nodes whose truth may be used, in ascending order
-    ids: npt.NDArray[Any]  #: what the nodes are called; their random numbers are drawn from it
+    ids: AnyArray  #: what the nodes are called; their random numbers are drawn from it
     class_names: tuple[str, ...] | None = None  #: what the classes are called
     prediction: type[Prediction] = PredictionSets  #: what is to be predicted: `PredictionSets` or `PredictionIntervals`
     trained: int = 0  #: how many calibration nodes are in the `train_mask` of a graph of PyTorch Geometric
@@ -299,7 +299,7 @@ class CalibrationData(Sealed):
 
 
 def _labelled_nodes(
-    name: str, nodes: ArrayLike, truth: npt.NDArray[Any], prediction: type[Prediction], ids: npt.NDArray[Any] | None
+    name: str, nodes: ArrayLike, truth: AnyArray, prediction: type[Prediction], ids: AnyArray | None
 ) -> IntArray:
     """Return the positions of labelled nodes, in ascending order, so that the order of the input changes no digit."""
     places = nodes if ids is None else find_nodes(name, nodes, ids, way="a boolean mask")
@@ -316,7 +316,7 @@ def _labelled_nodes(
     return known
 
 
-def _node_ids(ids: ArrayLike | None, size: int) -> npt.NDArray[Any]:
+def _node_ids(ids: ArrayLike | None, size: int) -> AnyArray:
     """Return what the nodes are called: their numbers by default."""
     names = np.arange(size) if ids is None else frozen(as_column("ids", ids))
     if names.shape != (size,):
@@ -324,7 +324,7 @@ def _node_ids(ids: ArrayLike | None, size: int) -> npt.NDArray[Any]:
     return names
 
 
-def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, truth: npt.NDArray[Any]) -> FloatArray:
+def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, truth: AnyArray) -> FloatArray:
     """Return the scores of nodes at their truth; a score of the user's own may give anything."""
     scores = bound.at(nodes, truth)
     try:

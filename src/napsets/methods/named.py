@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import numpy.typing as npt
-
+from napsets.checks.arguments import AnyArray
 from napsets.checks.values import check_flag
 from napsets.errors import InvalidInputError, warn
 from napsets.graph import Direction
@@ -27,7 +26,7 @@ from napsets.scores import THR, Diffused, Informed, InformedIntervals, Score, Si
 from napsets.scores.residuals import IntervalScore
 
 #: Groups within which coverage is to hold, as users give them.
-By = Groups | str | npt.NDArray[Any] | list[Any] | None
+By = Groups | str | AnyArray | list[Any] | None
 Fallback = Literal["full", "global"]
 
 

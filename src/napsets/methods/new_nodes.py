@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, IntArray, as_column, check_integers
+from napsets.checks.arguments import AnyArray, ArrayLike, IntArray, as_column, check_integers
 from napsets.edges import compress
 from napsets.errors import InvalidInputError
 from napsets.features import Features, check_features
@@ -56,14 +55,14 @@ def with_new_nodes(
     return method.on(grown.scored_in_parts(method.score, method.seed, *parts, u=u))
 
 
-def _joined(ids: npt.NDArray[Any], more: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _joined(ids: AnyArray, more: AnyArray) -> AnyArray:
     """Return the names of all nodes; integers and texts together are an array of Python objects."""
     if ids.dtype.kind == more.dtype.kind and ids.dtype.kind in "iU":
         return np.concatenate([ids, more])
     return np.concatenate([ids.astype(object), more.astype(object)])
 
 
-def _with_features(known: Features | None, features: Any, size: int, names: npt.NDArray[Any]) -> Features | None:
+def _with_features(known: Features | None, features: Any, size: int, names: AnyArray) -> Features | None:
     """Return the features of all nodes, in the form in which those of the known nodes are."""
     if known is None:
         if features is not None:

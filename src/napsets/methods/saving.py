@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import check_index
+from napsets.checks.arguments import AnyArray, check_index
 from napsets.checks.values import check_count, check_flag
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.archives import is_nested_beyond, read_archive, write_archive
@@ -35,7 +34,7 @@ FORMAT = "napsets-calibrated"
 #: How deep a header may be nested: some thirty scores one in another.
 _DEEPEST = 64
 
-Arrays = Mapping[str, npt.NDArray[Any]]
+Arrays = Mapping[str, AnyArray]
 
 
 def save(calibrated: Calibrated, path: str | os.PathLike[str], *, integer_labels: bool = False) -> None:
@@ -104,7 +103,7 @@ def load(path: str | os.PathLike[str]) -> Calibrated:
 # -- the inputs --------------------------------------------------------------------------------------------------------
 
 
-def _inputs(calibrated: Calibrated) -> dict[str, npt.NDArray[Any]]:
+def _inputs(calibrated: Calibrated) -> dict[str, AnyArray]:
     """Return the arrays that a calibration starts from; of the truth, that of the labelled nodes alone."""
     scored, data, graph = calibrated.scored, calibrated.scored.data, calibrated.graph
     arrays = {
@@ -169,7 +168,7 @@ def _read_data(method: Method, header: Mapping[str, Any], arrays: Arrays) -> Cal
     return replace(data, split=split, named=check_flag("named", header["named"]), trained=trained)
 
 
-def _read_ids(arrays: Arrays, size: int) -> npt.NDArray[Any] | None:
+def _read_ids(arrays: Arrays, size: int) -> AnyArray | None:
     ids = arrays.get("ids")
     if ids is None:
         return None
@@ -199,9 +198,9 @@ def _without_functions(method: Method) -> Method:
     return method
 
 
-def _settings(method: Method) -> dict[str, npt.NDArray[Any]]:
+def _settings(method: Method) -> dict[str, AnyArray]:
     """Return the settings of a method that are arrays."""
-    arrays: dict[str, npt.NDArray[Any]] = {}
+    arrays: dict[str, AnyArray] = {}
     if isinstance(method.groups, ByGroup):
         arrays["groups"] = method.groups.groups
     if isinstance(method.localiser, Weights):
@@ -209,7 +208,7 @@ def _settings(method: Method) -> dict[str, npt.NDArray[Any]]:
     return arrays
 
 
-def _features_arrays(values: Any) -> dict[str, npt.NDArray[Any]]:
+def _features_arrays(values: Any) -> dict[str, AnyArray]:
     """Return the arrays of dense or sparse features."""
     if values is None or isinstance(values, np.ndarray):
         return {} if values is None else {"features": values}

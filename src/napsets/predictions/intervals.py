@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.checks.arguments import (
+    AnyArray,
     ArrayLike,
     BoolArray,
     FloatArray,
@@ -67,7 +67,7 @@ class PredictionIntervals(Prediction):
     alpha: float
     num_nodes: int | None = None
     level: float | None = None
-    ids: npt.NDArray[Any] | None = None
+    ids: AnyArray | None = None
     centre: FloatArray | None = None
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class PredictionIntervals(Prediction):
             )
 
     @classmethod
-    def check_outputs(cls, outputs: ArrayLike, *, num_nodes: int | None = None) -> npt.NDArray[Any]:
+    def check_outputs(cls, outputs: ArrayLike, *, num_nodes: int | None = None) -> AnyArray:
         """Return numbers, one row per node, or refuse them; their columns are for the score to check."""
         rows = as_array("outputs", outputs)
         if rows.ndim not in (1, 2) or rows.dtype.kind not in "fiu":
@@ -95,7 +95,7 @@ class PredictionIntervals(Prediction):
         return rows
 
     @classmethod
-    def check_truth(cls, truth: ArrayLike, outputs: npt.NDArray[Any]) -> FloatArray:
+    def check_truth(cls, truth: ArrayLike, outputs: AnyArray) -> FloatArray:
         """Return numbers, NaN where unknown, or refuse them."""
         y = as_array("targets", truth)
         if y.shape != (outputs.shape[0],) or y.dtype.kind not in "fiu":
@@ -106,7 +106,7 @@ class PredictionIntervals(Prediction):
         return y.astype(np.float64)
 
     @classmethod
-    def known(cls, truth: npt.NDArray[Any]) -> BoolArray:
+    def known(cls, truth: AnyArray) -> BoolArray:
         """Return which targets are known: finite numbers."""
         known: BoolArray = np.isfinite(truth)
         return known
@@ -137,7 +137,7 @@ class PredictionIntervals(Prediction):
         def __getitem__(self, which: int | np.integer[Any] | str) -> tuple[float, float]: ...
 
         @overload
-        def __getitem__(self, which: slice | Sequence[int] | npt.NDArray[Any]) -> PredictionIntervals: ...
+        def __getitem__(self, which: slice | Sequence[int] | AnyArray) -> PredictionIntervals: ...
 
         def __getitem__(self, which: Any) -> Any: ...
 
@@ -163,7 +163,7 @@ class PredictionIntervals(Prediction):
             len(self), finite.size, float(finite.sum()), len(self) - finite.size, int((self.support == 0).sum())
         )
 
-    def contains_own(self, own: npt.NDArray[Any]) -> BoolArray:
+    def contains_own(self, own: AnyArray) -> BoolArray:
         """Return whether each interval contains its node's target, one entry per interval; nothing is checked."""
         inside: BoolArray = (self.lower <= own) & (own <= self.upper)
         return inside
@@ -176,13 +176,13 @@ class PredictionIntervals(Prediction):
             and np.array_equal(self.upper, other.upper)
         )
 
-    def _as_truth(self, truth: ArrayLike) -> npt.NDArray[Any]:
+    def _as_truth(self, truth: ArrayLike) -> AnyArray:
         y = as_array("targets", truth)
         if y.dtype.kind not in "fiu" or y.ndim != 1:
             raise InvalidInputError(f"`targets` must be numbers, one per node; got {y.dtype} of shape {y.shape}")
         return y
 
-    def _check_own(self, own: npt.NDArray[Any]) -> FloatArray:
+    def _check_own(self, own: AnyArray) -> FloatArray:
         if np.isnan(own).any():
             row = int(np.isnan(own).argmax())
             raise InvalidInputError(

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.checks.arguments import (
+    AnyArray,
     ArrayLike,
     BoolArray,
     FloatArray,
@@ -83,20 +83,20 @@ class Prediction(Sealed, ABC):
     #: The columns that a notebook shows.
     shown: ClassVar[tuple[str, ...]]
 
-    nodes: npt.NDArray[Any]
+    nodes: AnyArray
     thresholds: FloatArray
     support: IntArray
     effective_size: FloatArray
     alpha: float
     num_nodes: int | None
     level: float | None
-    ids: npt.NDArray[Any] | None
+    ids: AnyArray | None
 
     # -- what differs: properties of the class, without a prediction ---------------------------------------------------
 
     @classmethod
     @abstractmethod
-    def check_outputs(cls, outputs: ArrayLike, *, num_nodes: int | None = None) -> npt.NDArray[Any]:
+    def check_outputs(cls, outputs: ArrayLike, *, num_nodes: int | None = None) -> AnyArray:
         """Return a model's outputs, one row per node, or refuse them."""
 
     @classmethod
@@ -106,12 +106,12 @@ class Prediction(Sealed, ABC):
 
     @classmethod
     @abstractmethod
-    def check_truth(cls, truth: ArrayLike, outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def check_truth(cls, truth: ArrayLike, outputs: AnyArray) -> AnyArray:
         """Return the truth, one entry per row of the outputs, or refuse it."""
 
     @classmethod
     @abstractmethod
-    def known(cls, truth: npt.NDArray[Any]) -> BoolArray:
+    def known(cls, truth: AnyArray) -> BoolArray:
         """Return where the truth is known."""
 
     @classmethod
@@ -128,11 +128,11 @@ class Prediction(Sealed, ABC):
 
     @property
     @abstractmethod
-    def sizes(self) -> npt.NDArray[Any]:
+    def sizes(self) -> AnyArray:
         """How large each row is: how many labels a set has, how wide an interval is."""
 
     @abstractmethod
-    def contains_own(self, own: npt.NDArray[Any]) -> BoolArray:
+    def contains_own(self, own: AnyArray) -> BoolArray:
         """Return whether each row contains its node's truth, one entry per row, as `own_labels` returns it."""
 
     @abstractmethod
@@ -161,11 +161,11 @@ class Prediction(Sealed, ABC):
         return truth
 
     @abstractmethod
-    def _as_truth(self, truth: ArrayLike) -> npt.NDArray[Any]:
+    def _as_truth(self, truth: ArrayLike) -> AnyArray:
         """Return the truth as an array of its type with one dimension."""
 
     @abstractmethod
-    def _check_own(self, own: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _check_own(self, own: AnyArray) -> AnyArray:
         """Return the truth of each row, or refuse what is unknown."""
 
     # -- what is the same ----------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ class Prediction(Sealed, ABC):
             prediction.__dict__[attribute.name] = value
         return prediction
 
-    def with_names(self: Self, num_nodes: int, ids: npt.NDArray[Any] | None, class_names: Sequence[str] | None) -> Self:
+    def with_names(self: Self, num_nodes: int, ids: AnyArray | None, class_names: Sequence[str] | None) -> Self:
         """Return the same rows with the size of the graph and the names of nodes and classes, as far as it has some."""
         values = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}  # type: ignore[arg-type]
         return type(self).unchecked(**values | {"num_nodes": num_nodes, "ids": ids, "class_names": class_names})
@@ -251,7 +251,7 @@ class Prediction(Sealed, ABC):
         """Number of nodes with too little support: their threshold is +∞, and nothing is excluded."""
         return int(np.isposinf(self.thresholds).sum())
 
-    def own_labels(self, truth: ArrayLike, *, per: Per = "node") -> npt.NDArray[Any]:
+    def own_labels(self, truth: ArrayLike, *, per: Per = "node") -> AnyArray:
         """Return the truth of each row's node.
 
         Parameters
@@ -284,7 +284,7 @@ class Prediction(Sealed, ABC):
         inside = self.contains(truth, per=per)
         return float(inside.mean()) if inside.size else math.nan
 
-    def _of_nodes(self, truth: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _of_nodes(self, truth: AnyArray) -> AnyArray:
         nodes = check_integers("nodes", self.nodes)
         if nodes.min(initial=0) < 0:
             raise InvalidInputError(
@@ -299,7 +299,7 @@ class Prediction(Sealed, ABC):
             )
         return np.asarray(truth[nodes])
 
-    def _of_index(self, truth: npt.NDArray[Any], index: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _of_index(self, truth: AnyArray, index: AnyArray) -> AnyArray:
         """Return the truth of each row from a pandas series, by its index; one that counts from 0 has positions."""
         if index.dtype.kind in "iu" and np.array_equal(index, np.arange(index.size)):
             return self._of_nodes(truth)
@@ -359,7 +359,7 @@ class Prediction(Sealed, ABC):
         return ByName(self)
 
     @property
-    def row_names(self) -> npt.NDArray[Any]:
+    def row_names(self) -> AnyArray:
         """What the nodes are called: their names where they have some, otherwise their numbers."""
         return self.nodes if self.ids is None else self.ids
 

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.checks.arguments import (
+    AnyArray,
     ArrayLike,
     BoolArray,
     FloatArray,
@@ -121,7 +121,7 @@ class PredictionSets(Prediction):
     num_nodes: int | None = None
     level: float | None = None
     label_thresholds: FloatArray | None = None
-    ids: npt.NDArray[Any] | None = None
+    ids: AnyArray | None = None
     p_values: FloatArray | None = None
 
     def __post_init__(self) -> None:
@@ -173,7 +173,7 @@ class PredictionSets(Prediction):
         )
 
     @classmethod
-    def check_outputs(cls, outputs: ArrayLike, *, num_nodes: int | None = None) -> npt.NDArray[Any]:
+    def check_outputs(cls, outputs: ArrayLike, *, num_nodes: int | None = None) -> AnyArray:
         """Return rows on the simplex, or refuse them."""
         return check_probabilities(outputs, num_nodes=num_nodes)
 
@@ -198,12 +198,12 @@ class PredictionSets(Prediction):
         return label_numbers(truth, class_names)
 
     @classmethod
-    def check_truth(cls, truth: ArrayLike, outputs: npt.NDArray[Any]) -> IntArray:
+    def check_truth(cls, truth: ArrayLike, outputs: AnyArray) -> IntArray:
         """Return labels from 0, −1 where unknown, or refuse them."""
         return check_labels(truth, size=outputs.shape[0], num_classes=outputs.shape[1])
 
     @classmethod
-    def known(cls, truth: npt.NDArray[Any]) -> BoolArray:
+    def known(cls, truth: AnyArray) -> BoolArray:
         """Return which labels are known."""
         known: BoolArray = truth >= 0
         return known
@@ -219,7 +219,7 @@ class PredictionSets(Prediction):
         def __getitem__(self, which: int | np.integer[Any] | str) -> list[Any]: ...
 
         @overload
-        def __getitem__(self, which: slice | Sequence[int] | npt.NDArray[Any]) -> PredictionSets: ...
+        def __getitem__(self, which: slice | Sequence[int] | AnyArray) -> PredictionSets: ...
 
         def __getitem__(self, which: Any) -> Any: ...
 
@@ -248,7 +248,7 @@ class PredictionSets(Prediction):
         _, column = np.nonzero(self.member)
         return np.split(column, np.cumsum(self.sizes)[:-1]) if len(self) else []
 
-    def contains_own(self, own: npt.NDArray[Any]) -> BoolArray:
+    def contains_own(self, own: AnyArray) -> BoolArray:
         """Return whether each set contains its node's label, one entry per set; nothing is checked."""
         inside: BoolArray = self.member[np.arange(len(self)), own]
         return inside
@@ -257,10 +257,10 @@ class PredictionSets(Prediction):
         """Return whether other sets hold the very same labels."""
         return isinstance(other, PredictionSets) and np.array_equal(self.member, other.member)
 
-    def _as_truth(self, truth: ArrayLike) -> npt.NDArray[Any]:
+    def _as_truth(self, truth: ArrayLike) -> AnyArray:
         return check_integers("labels", self.of_names(truth, self.class_names))
 
-    def _check_own(self, own: npt.NDArray[Any]) -> IntArray:
+    def _check_own(self, own: AnyArray) -> IntArray:
         if own.size and (own.min() < 0 or own.max() >= self.num_classes):
             row = int(np.argmax((own < 0) | (own >= self.num_classes)))
             raise InvalidInputError(

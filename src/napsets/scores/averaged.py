@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.checks.arguments import (
+    AnyArray,
     ArrayLike,
     FloatArray,
     IntArray,
@@ -80,7 +80,7 @@ class Diffused:
 
     def bind(
         self,
-        outputs: npt.NDArray[Any],
+        outputs: AnyArray,
         u: FloatArray,
         graph: Graph | None,
         reference: Labelled,
@@ -99,7 +99,7 @@ class Diffused:
 
 def bind_around(
     score: Any,
-    outputs: npt.NDArray[Any],
+    outputs: AnyArray,
     u: FloatArray,
     graph: Graph | None,
     reference: Labelled,
@@ -117,7 +117,7 @@ def bind_around(
 class BoundMatrix(Sealed, BoundLabels):
     """A matrix with the scores of every node at every label."""
 
-    probabilities: npt.NDArray[Any]
+    probabilities: AnyArray
     scores: FloatArray
     inner: BoundScore | None = None  #: what they were made from, where that is still known
 
@@ -188,7 +188,7 @@ class Similarity:
 
     def bind(
         self,
-        outputs: npt.NDArray[Any],
+        outputs: AnyArray,
         u: FloatArray,
         graph: Graph | None,
         reference: Labelled,

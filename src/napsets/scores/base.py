@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.checks.arguments import (
+    AnyArray,
     ArrayLike,
     FloatArray,
     IntArray,
@@ -58,7 +58,7 @@ class BoundScore(Protocol):
         """The number of labels; 0 if the truth is a number."""
         ...
 
-    def at(self, nodes: IntArray, truth: npt.NDArray[Any]) -> FloatArray:
+    def at(self, nodes: IntArray, truth: AnyArray) -> FloatArray:
         """Scores of the nodes at their truth, shape (nodes,)."""
         ...
 
@@ -74,7 +74,7 @@ class BoundScore(Protocol):
 class BoundLabels(ABC):
     """A bound score of labels: it has probabilities and a `matrix` of scores, and predicts sets."""
 
-    probabilities: npt.NDArray[Any]
+    probabilities: AnyArray
 
     @property
     def num_nodes(self) -> int:
@@ -123,9 +123,9 @@ class BoundAround(BoundLabels):
     inner: Any
 
     @property
-    def probabilities(self) -> npt.NDArray[Any]:  # type: ignore[override]
+    def probabilities(self) -> AnyArray:  # type: ignore[override]
         """The probabilities of the inner score, one row per node."""
-        rows: npt.NDArray[Any] = self.inner.probabilities
+        rows: AnyArray = self.inner.probabilities
         return rows
 
     def at(self, nodes: IntArray, truth: IntArray) -> FloatArray:
@@ -143,7 +143,7 @@ class BoundAround(BoundLabels):
 class Score(Protocol):
     """The interface of a score. One that learns from reference labels also has ``learns = True``."""
 
-    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled) -> BoundScore:
+    def bind(self, outputs: AnyArray, u: FloatArray, graph: Graph | None, reference: Labelled) -> BoundScore:
         """Bind the score to the nodes: a row of outputs and a uniform number per node."""
         ...
 
@@ -160,7 +160,7 @@ class RowScore(ABC):
         """Scores of the given labels, shape (nodes,), identical to ``matrix(...)[i, labels[i]]``."""
 
     def bind(
-        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None = None, reference: Labelled | None = None
+        self, outputs: AnyArray, u: FloatArray, graph: Graph | None = None, reference: Labelled | None = None
     ) -> BoundScore:
         """Bind the score to the nodes; graph and reference labels are ignored."""
         return BoundRows(self, outputs, u)
@@ -170,11 +170,11 @@ class CheckedRows(RowScore):
     """A score of rows whose arguments are checked here; subclasses implement `_matrix` and `_at` on checked rows."""
 
     @abstractmethod
-    def _matrix(self, p: npt.NDArray[Any], u: Any) -> FloatArray:
+    def _matrix(self, p: AnyArray, u: Any) -> FloatArray:
         """Scores of every label."""
 
     @abstractmethod
-    def _at(self, p: npt.NDArray[Any], y: IntArray, u: Any) -> FloatArray:
+    def _at(self, p: AnyArray, y: IntArray, u: Any) -> FloatArray:
         """Scores of the given labels."""
 
     def _uniforms(self, u: Any, size: int) -> Any:
@@ -192,7 +192,7 @@ class CheckedRows(RowScore):
         return self._at(p, known_labels(labels, p), self._uniforms(u, p.shape[0]))
 
 
-def score_rows(score: Any, name: Literal["matrix", "at"], rows: npt.NDArray[Any], *arguments: Any) -> FloatArray:
+def score_rows(score: Any, name: Literal["matrix", "at"], rows: AnyArray, *arguments: Any) -> FloatArray:
     """Call a method of a score on rows that were checked.
 
     A `CheckedRows` does not check them again. What a score of the user's own returns is checked here.
@@ -217,7 +217,7 @@ class BoundRows(Sealed, BoundLabels):
     """A score of rows with the nodes' probabilities and uniform numbers."""
 
     score: Any  #: with the methods `matrix` and `at` of a `RowScore`
-    probabilities: npt.NDArray[Any]
+    probabilities: AnyArray
     u: FloatArray
 
     def at(self, nodes: IntArray, truth: IntArray) -> FloatArray:
@@ -263,7 +263,7 @@ def score_name(score: Any) -> str:
 
 def bind(
     score: Any,
-    outputs: npt.NDArray[Any],
+    outputs: AnyArray,
     u: FloatArray,
     graph: Graph | None,
     reference: Labelled,
@@ -318,7 +318,7 @@ def uses_features(score: object) -> bool:
     return bool(getattr(score, "uses_features", False))
 
 
-def known_labels(labels: ArrayLike, p: npt.NDArray[Any]) -> IntArray:
+def known_labels(labels: ArrayLike, p: AnyArray) -> IntArray:
     """Check labels to be scored: one per row, all known."""
     return check_known(labels, size=p.shape[0], num_classes=p.shape[1])
 

@@ -18,9 +18,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, Sealed
+from napsets.checks.arguments import AnyArray, FloatArray, IntArray, Sealed
 from napsets.checks.values import check_share
 from napsets.graph import Graph
 from napsets.scores.base import SCORES, BoundAround, Labelled, bind, make_score, uses_features
@@ -60,7 +59,7 @@ class ByLabel:
 
     def bind(
         self,
-        outputs: npt.NDArray[Any],
+        outputs: AnyArray,
         u: FloatArray,
         graph: Graph | None,
         reference: Labelled,

@@ -19,12 +19,11 @@ A recalibration of the model adds a linear function of log P, log P̄ and the lo
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import AnyArray, FloatArray, IntArray
 from napsets.graph import Graph
 from napsets.scores.base import Labelled, require_graph
 from napsets.scores.exponents import (
@@ -67,7 +66,7 @@ class Evidence:
 
     def __init__(
         self,
-        outputs: npt.NDArray[Any],
+        outputs: AnyArray,
         graph: Graph | None,
         reference: Labelled,
         *,
@@ -98,7 +97,7 @@ class Evidence:
     @classmethod
     def of_rows(
         cls,
-        outputs: npt.NDArray[Any],
+        outputs: AnyArray,
         neighbour_outputs: FloatArray,
         label_of: IntArray,
         degrees: IntArray,
@@ -213,7 +212,7 @@ class Evidence:
         weights: FloatArray = np.exp(total - total.max(axis=1, keepdims=True))
         return weights
 
-    def probabilities(self, learned: Learned) -> npt.NDArray[Any]:
+    def probabilities(self, learned: Learned) -> AnyArray:
         """Return the corrected probabilities of all nodes, as wide as the model's."""
         out = np.empty_like(self.outputs)
         step = max(1, _ENTRIES // out.shape[1])
@@ -257,7 +256,7 @@ def walk(graph: Graph, reference: Labelled, classes: int) -> FloatArray:
     return both
 
 
-def means_around(graph: Graph, values: npt.NDArray[Any]) -> FloatArray:
+def means_around(graph: Graph, values: AnyArray) -> FloatArray:
     """Return the mean of the neighbours' rows of `values`, and the own row of a node without neighbours."""
     means = graph.neighbour_means(values)
     alone = graph.degrees == 0
@@ -265,12 +264,12 @@ def means_around(graph: Graph, values: npt.NDArray[Any]) -> FloatArray:
     return means
 
 
-def log_floored(p: npt.NDArray[Any]) -> FloatArray:
+def log_floored(p: AnyArray) -> FloatArray:
     """Return the logarithms of probabilities, of which very small ones count as a little more."""
     return np.log(np.maximum(p.astype(np.float64), _LEAST))
 
 
-def label_shares(outputs: npt.NDArray[Any], labels: IntArray) -> FloatArray:
+def label_shares(outputs: AnyArray, labels: IntArray) -> FloatArray:
     """Return the shares of labels in the reference, drawn a little towards the mean predictions."""
     counts = np.bincount(labels, minlength=outputs.shape[1]) + SHARES_PRIOR * outputs.mean(axis=0, dtype=np.float64)
     counts = np.maximum(counts, _LEAST * counts.sum())

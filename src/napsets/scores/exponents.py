@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, Sealed, sealed
+from napsets.checks.arguments import AnyArray, FloatArray, IntArray, Sealed, sealed
 from napsets.errors import InvalidInputError
 from napsets.features import Directions
 from napsets.scores.base import Labelled
@@ -131,7 +130,7 @@ def check_table_of(name: str, array: Any, shape: tuple[int, ...]) -> Any:
     return array
 
 
-def alike_table(outputs: npt.NDArray[Any], reference: Labelled) -> FloatArray:
+def alike_table(outputs: AnyArray, reference: Labelled) -> FloatArray:
     """Count the labels of the reference nodes with each prediction, shape (predicted, labels)."""
     classes = outputs.shape[1]
     table = np.zeros((classes, classes))

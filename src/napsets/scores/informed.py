@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import (
+    AnyArray,
     ArrayLike,
     FloatArray,
     Sealed,
@@ -76,7 +77,7 @@ class Informed:
 
     def bind(
         self,
-        outputs: npt.NDArray[Any],
+        outputs: AnyArray,
         u: FloatArray,
         graph: Graph | None,
         reference: Labelled,
@@ -114,7 +115,7 @@ def informed_probabilities(
     *,
     features: Any = None,
     seed: int = 0,
-) -> tuple[npt.NDArray[Any], Exponents]:
+) -> tuple[AnyArray, Exponents]:
     """Return the model's probabilities corrected by the labels of some nodes, and the exponents that were fitted.
 
     Parameters
@@ -143,7 +144,7 @@ class BoundInformed(Sealed, BoundAround):
     """A score of corrected probabilities, and how they were corrected."""
 
     inner: Any  #: the score of the corrected probabilities
-    outputs: npt.NDArray[Any]  #: what the model itself said
+    outputs: AnyArray  #: what the model itself said
     learned: Learned  #: what was learned from the reference
     reference: Labelled  #: the labels that are evidence, and from which the exponents were learned
     nearest: npt.NDArray[np.int32] | None = None  #: the reference nodes with the most similar features

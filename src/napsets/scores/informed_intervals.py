@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, sealed
+from napsets.checks.arguments import AnyArray, FloatArray, sealed
 from napsets.checks.values import check_count, check_share, plain
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
@@ -65,7 +64,7 @@ class InformedIntervals:
         object.__setattr__(self, "low", plain(self.low))
 
     def bind(
-        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled
+        self, outputs: AnyArray, u: FloatArray, graph: Graph | None, reference: Labelled
     ) -> BoundInformedIntervals:
         """Learn from the reference targets, and return the score with their evidence."""
         graph, own = require_graph(graph), self.base.check(outputs)

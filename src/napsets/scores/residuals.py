@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.checks.arguments import (
+    AnyArray,
     ArrayLike,
     FloatArray,
     IntArray,
@@ -73,7 +73,7 @@ class IntervalScore(ABC):
 
     def bind(
         self,
-        outputs: npt.NDArray[Any],
+        outputs: AnyArray,
         u: FloatArray | None = None,
         graph: Graph | None = None,
         reference: Labelled | None = None,
@@ -222,7 +222,7 @@ class BoundIntervals(Sealed):
         """The number of nodes."""
         return int(self.outputs.shape[0])
 
-    def at(self, nodes: IntArray, truth: npt.NDArray[Any]) -> FloatArray:
+    def at(self, nodes: IntArray, truth: AnyArray) -> FloatArray:
         """Scores of the nodes at their targets."""
         scores: FloatArray = self.score._at(self.outputs[nodes], truth)
         return scores

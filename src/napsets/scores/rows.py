@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_probabilities
+from napsets.checks.arguments import AnyArray, ArrayLike, FloatArray, IntArray, as_array, check_probabilities
 from napsets.checks.values import check_count, check_flag, check_number, plain
 from napsets.errors import InvalidInputError
 from napsets.scores.base import SCORES, CheckedRows, make_score, score_rows
@@ -50,7 +50,7 @@ class RankScore(CheckedRows):
         """The u of the deterministic form, the same for every node: the one with the largest score."""
         return 0.0
 
-    def _matrix(self, p: npt.NDArray[Any], u: FloatArray) -> FloatArray:
+    def _matrix(self, p: AnyArray, u: FloatArray) -> FloatArray:
         from napsets.kernels.ranking import rank_all
 
         uniforms = u if self.randomized else np.full(p.shape[0], self.fixed_u)
@@ -64,7 +64,7 @@ class RankScore(CheckedRows):
             result[rows] = self.formula(Ranked(chunk, cumulative, rank, largest, uniforms[rows, None]))
         return result
 
-    def _at(self, p: npt.NDArray[Any], y: IntArray, u: FloatArray) -> FloatArray:
+    def _at(self, p: AnyArray, y: IntArray, u: FloatArray) -> FloatArray:
         from napsets.kernels.ranking import rank_labels
 
         cumulative, largest = np.empty(y.size), np.empty(y.size)
@@ -189,7 +189,7 @@ def aps_scores(probabilities: ArrayLike, u: ArrayLike) -> FloatArray:
     return APS().matrix(probabilities, u)
 
 
-def _chunks(p: npt.NDArray[Any]) -> list[slice]:
+def _chunks(p: AnyArray) -> list[slice]:
     step = max(1, _CHUNK_ENTRIES // p.shape[1])
     return [slice(start, start + step) for start in range(0, p.shape[0], step)]
 
@@ -199,10 +199,10 @@ def _chunks(p: npt.NDArray[Any]) -> list[slice]:
 class THR(CheckedRows):
     """Threshold score (Sadinle et al., 2019): S(x, y) = 1 − p_y. The smallest sets on average; ignores u."""
 
-    def _matrix(self, p: npt.NDArray[Any], u: Any) -> FloatArray:
+    def _matrix(self, p: AnyArray, u: Any) -> FloatArray:
         return 1.0 - p.astype(np.float64)
 
-    def _at(self, p: npt.NDArray[Any], y: IntArray, u: Any) -> FloatArray:
+    def _at(self, p: AnyArray, y: IntArray, u: Any) -> FloatArray:
         return 1.0 - p[np.arange(y.size), y].astype(np.float64)
 
 
@@ -237,10 +237,10 @@ class Sharpened(CheckedRows):
             raise InvalidInputError("`power` must be more than 0; got 0")
         object.__setattr__(self, "power", plain(self.power))
 
-    def _matrix(self, p: npt.NDArray[Any], u: FloatArray) -> FloatArray:
+    def _matrix(self, p: AnyArray, u: FloatArray) -> FloatArray:
         return score_rows(self.base, "matrix", self._sharpened(p), u)
 
-    def _at(self, p: npt.NDArray[Any], y: IntArray, u: FloatArray) -> FloatArray:
+    def _at(self, p: AnyArray, y: IntArray, u: FloatArray) -> FloatArray:
         return score_rows(self.base, "at", self._sharpened(p), y, u)
 
     def _uniforms(self, u: Any, size: int) -> Any:
@@ -250,7 +250,7 @@ class Sharpened(CheckedRows):
         """Return the sharpened rows, to which the other score is applied."""
         return self._sharpened(check_probabilities(probabilities))
 
-    def _sharpened(self, probabilities: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def _sharpened(self, probabilities: AnyArray) -> npt.NDArray[np.float64]:
         p = probabilities.astype(np.float64)
         if not p.size:
             return p
