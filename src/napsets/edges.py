@@ -23,7 +23,7 @@ from napsets.checks.compressed import (
     weights_mean,
 )
 from napsets.checks.frames import find_rows
-from napsets.checks.values import check_count, check_list, check_progress, check_threads, plain, shown
+from napsets.checks.values import Record, check_count, check_list, check_progress, check_threads, plain, shown
 from napsets.errors import InvalidInputError, imported, warn
 from napsets.features import check_features, nearest_nodes
 from napsets.kernels.threads import Progress
@@ -194,7 +194,7 @@ class EdgeList:
         names = ("edge_weight",) if weights_are is None else ("edge_weight", "edge_attr")
         name = next((name for name in names if getattr(data, name, None) is not None), None)
         values = np.empty(0) if name is None else as_array(f"data.{name}", getattr(data, name))
-        weights: dict[str, Any] = {}
+        weights: Record = {}
         meaning = weights_mean(f"data.{name}", weights_are, values)
         if meaning is not None:
             if name is None:

@@ -15,9 +15,9 @@ predictors warn. To add a grouping, write a class with `fit` and enter it in `GR
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ from napsets.checks.arguments import (
     check_integers,
     frozen,
 )
-from napsets.checks.values import Registry, check_count, check_number, check_seed, choose, shown
+from napsets.checks.values import Record, Registry, Values, check_count, check_number, check_seed, choose, shown
 from napsets.errors import InvalidInputError, imported
 from napsets.graph import Graph
 from napsets.localisers.base import Reference
@@ -234,12 +234,12 @@ class ByCommunity:
         return Grouping("node", np.asarray(louvain.fit_predict(adjacency), dtype=np.int64))
 
 
-def describe_groups(groups: Groups | None) -> dict[str, Any] | None:
+def describe_groups(groups: Groups | None) -> Record | None:
     """Describe a grouping as plain JSON; of a grouping by an array, only the kind."""
     return None if groups is None else GROUPS.describe("by", groups)
 
 
-def rebuild_groups(description: Mapping[str, Any] | None, groups: AnyArray | None = None) -> Groups | None:
+def rebuild_groups(description: Values | None, groups: AnyArray | None = None) -> Groups | None:
     """Rebuild a grouping from `describe_groups`; a grouping by an array needs that array again."""
     return None if description is None else GROUPS.rebuild("by", description, {"groups": groups})
 

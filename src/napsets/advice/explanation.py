@@ -14,10 +14,7 @@ from napsets.advice.inspection import IntervalInspection, SetInspection
 from napsets.advice.threshold import NodeInspection
 from napsets.checks.arguments import AnyArray, FloatArray, IntArray
 from napsets.checks.text import percent
-from napsets.checks.values import in_digits, number
-
-#: A row of plain values, as JSON has it.
-Record = dict[str, Any]
+from napsets.checks.values import Record, in_digits, number
 
 #: Attributes of an inspection that say what the threshold is based on.
 _THRESHOLD = (

@@ -13,7 +13,7 @@ from napsets.advice.evidence import NodeEvidence, explainer_of
 from napsets.advice.threshold import NodeInspection, inspect_threshold
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, check_node
 from napsets.checks.frames import find_nodes
-from napsets.checks.values import check_alpha, check_kind
+from napsets.checks.values import Record, check_alpha, check_kind
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.methods import Calibratable, Calibrated
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
@@ -49,10 +49,10 @@ class SetInspection(NodeInspection):
     shifted: bool = False
 
     @classmethod
-    def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> dict[str, Any]:
+    def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> Record:
         """Return the labels' probabilities, scores and thresholds, and which of them are in the set."""
         node = int(row.nodes[0])
-        parts: dict[str, Any] = {
+        parts: Record = {
             "u": float(calibrated.scored.u[node]),
             "probabilities": calibrated.score.probabilities[node].astype(np.float64),
             "scores": calibrated.score.matrix(row.nodes)[0],
@@ -117,7 +117,7 @@ class IntervalInspection(NodeInspection):
     evidence: NodeEvidence | None = None
 
     @classmethod
-    def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> dict[str, Any]:
+    def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> Record:
         """Return the ends, the model's outputs, and what the interval is computed from."""
         bound, node = calibrated.score, int(row.nodes[0])
         return {

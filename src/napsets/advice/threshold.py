@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from napsets.checks.arguments import AnyArray, FloatArray, IntArray, check_node
-from napsets.checks.values import check_count, check_hops, in_digits, plain
+from napsets.checks.values import Record, check_count, check_hops, in_digits, plain
 from napsets.graph import Graph, check_graph
 from napsets.localisers import Everyone, HopsLocal, PathLengthsLocal, Reference
 from napsets.localisers.base import graph_of
@@ -129,7 +129,7 @@ class NodeInspection(ABC):
 
     @classmethod
     @abstractmethod
-    def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> dict[str, Any]:
+    def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> Record:
         """Return what only this kind of inspection has, of a prediction of one row, by the names of its attributes."""
 
     @abstractmethod
@@ -220,7 +220,7 @@ def rings_around(graph: Graph, start: int, hops: int) -> list[IntArray]:
     return rings
 
 
-def inspect_threshold(calibrated: Calibrated, node: int, alpha: float, threshold: float) -> dict[str, Any]:
+def inspect_threshold(calibrated: Calibrated, node: int, alpha: float, threshold: float) -> Record:
     """Return what the threshold of a node follows from, by the names of `NodeInspection`."""
     # Where nodes are judged by their groups, the node's own group explains its threshold.
     group: Calibrated = calibrated if calibrated.grouped is None else calibrated.grouped.judge(node, alpha)
@@ -246,7 +246,7 @@ def inspect_threshold(calibrated: Calibrated, node: int, alpha: float, threshold
     )
 
 
-def _reference_weights(calibrated: Calibrated, node: int, threshold: float) -> dict[str, Any]:
+def _reference_weights(calibrated: Calibrated, node: int, threshold: float) -> Record:
     """Return the nodes whose scores the threshold is a quantile of, with their weights; none if it is not one."""
     reference, local = calibrated.scored.reference, calibrated.local
     if isinstance(local, HopsLocal):
@@ -271,7 +271,7 @@ def _reference_weights(calibrated: Calibrated, node: int, threshold: float) -> d
     return parts | {"is_quantile": everyone}
 
 
-def _without_hops(nodes: IntArray, weights: FloatArray, scores: FloatArray, threshold: float) -> dict[str, Any]:
+def _without_hops(nodes: IntArray, weights: FloatArray, scores: FloatArray, threshold: float) -> Record:
     """Return the parts of an inspection where neighbours count by something else than hops."""
     return {
         "hops": (),
@@ -286,7 +286,7 @@ def _without_hops(nodes: IntArray, weights: FloatArray, scores: FloatArray, thre
 
 def _with_pools(
     local: HopsLocal | PathLengthsLocal, node: int, threshold: float, total: float, reached: float
-) -> dict[str, Any]:
+) -> Record:
     """Add what all reference nodes weigh, and those alike, to the mass near by, in total and up to the threshold."""
     setting, reference = local.localiser, local.reference
     pools = [(setting.pool, np.ones(reference.nodes.size, dtype=bool))]
@@ -300,7 +300,7 @@ def _with_pools(
     return {"total_mass": float(masses[0]), "reached_mass": float(masses[1])}
 
 
-def _by_hop(reference: Reference, node: int, weights: FloatArray, threshold: float) -> dict[str, Any]:
+def _by_hop(reference: Reference, node: int, weights: FloatArray, threshold: float) -> Record:
     """Return the parts of an inspection that come from walking around the node."""
     index = reference.index
     rows, rings = [], [np.empty(0, dtype=np.int64)]

@@ -7,19 +7,19 @@ classes, and labels may be such names. Nothing here imports pandas.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from napsets.checks.arguments import AnyArray, IntArray, as_column, check_integers
-from napsets.checks.values import check_names, plain, shown
+from napsets.checks.values import Record, Values, check_names, plain, shown
 from napsets.errors import InvalidInputError
 
 Names = AnyArray
 
 
-def align(rows: Mapping[str, Any], ids: Any = None, names: Names | None = None) -> tuple[dict[str, Any], Any]:
+def align(rows: Values, ids: Any = None, names: Names | None = None) -> tuple[Record, Any]:
     """Bring arguments with one entry per node into one order by their pandas indexes, those that have one.
 
     The order is that of `ids`, or else of `names` (the graph's), or else of the first index. Rows whose index holds

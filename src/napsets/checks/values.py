@@ -27,6 +27,11 @@ Kind = TypeVar("Kind")
 Value = TypeVar("Value")
 Named = TypeVar("Named")
 
+#: Plain values by name, as JSON holds them: descriptions, rows of tables, settings that are collected.
+Record = dict[str, Any]
+#: Values by name that are only read: settings, descriptions, figures.
+Values = Mapping[str, Any]
+
 #: The largest number of hops: the kernels hold one bit vector per hop.
 LARGEST_HOPS = 64
 
@@ -225,7 +230,7 @@ def check_names(name: str, value: object) -> tuple[str, ...] | None:
     return None if value is None else tuple(str(item) for item in check_list(name, value, "names"))
 
 
-def check_settings(value: object) -> dict[str, Any]:
+def check_settings(value: object) -> Record:
     """Return settings as a private copy of the dictionary."""
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"`settings` must be a mapping; got {shown(value)}")
@@ -308,7 +313,7 @@ class Registry(dict[str, Value]):
         """Return the name under which this object is registered, or None."""
         return next((name for name, entered in self.items() if entered is value), None)
 
-    def describe(self, argument: str, value: Any) -> dict[str, Any]:
+    def describe(self, argument: str, value: Any) -> Record:
         """Return name and settings of an object whose class is in this table, for files; settings may be such too.
 
         A setting that is an array (field metadata ``array``) is left out, for `rebuild` to be given again.
@@ -338,7 +343,7 @@ class Registry(dict[str, Value]):
                 )
         return {"name": name, "settings": settings}
 
-    def rebuild(self, argument: str, described: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) -> Any:
+    def rebuild(self, argument: str, described: Values, arrays: Values | None = None) -> Any:
         """Make an object from its description and its settings that are `arrays`; its class checks them."""
         settings = dict(described["settings"])
         for key, setting in settings.items():

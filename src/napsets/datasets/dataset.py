@@ -25,6 +25,8 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.frames import find_rows
 from napsets.checks.values import (
+    Record,
+    Values,
     check_count,
     check_kind,
     check_list,
@@ -103,7 +105,7 @@ class NodeDataset(Sealed):
     def __post_init__(self) -> None:
         nodes = check_graph(self.graph).num_nodes
         check_kind("name", self.name, str, way="It is what the dataset is called.")
-        values: dict[str, Any] = {"features": _check_features(self.features, nodes)}
+        values: Record = {"features": _check_features(self.features, nodes)}
         raw = check_integers("labels", self.labels)
         names = check_names("class_names", self.class_names)
         classes = max(int(raw.max()) + 1 if raw.size else 0, 1) if names is None else len(names)
@@ -256,7 +258,7 @@ class NodePredictions(Sealed):
     split: npt.NDArray[np.str_] = None  # type: ignore[assignment]  # becomes empty strings
     dataset: str = ""
     model: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Values = field(default_factory=dict)
     class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:

@@ -14,7 +14,17 @@ import numpy as np
 
 from napsets.checks.arguments import AnyArray, ArrayLike, FloatArray, IntArray, check_index, frozen, sealed
 from napsets.checks.frames import find_nodes
-from napsets.checks.values import check_alpha, check_count, check_hops, check_list, check_progress, check_seed, shown
+from napsets.checks.values import (
+    Record,
+    Values,
+    check_alpha,
+    check_count,
+    check_hops,
+    check_list,
+    check_progress,
+    check_seed,
+    shown,
+)
 from napsets.errors import InvalidInputError, warn
 from napsets.evaluation.gaps import own_groups
 from napsets.evaluation.judgement import check_groups, judge_rows
@@ -195,19 +205,17 @@ def compare(
 class _Setup:
     """The checked settings of a comparison, which are the same on every division of the labels."""
 
-    items: Mapping[str, Any]  #: what the user named, by the names of the results
+    items: Values  #: what the user named, by the names of the results
     kind: Kind
     chosen: Score  #: the score of methods that are named
     rates: tuple[float, ...]
     hops: int
-    shared: Mapping[str, Any]  #: the settings of methods that are named
-    groupings: Mapping[str, Any]
+    shared: Values  #: the settings of methods that are named
+    groupings: Values
     strata: Sequence[tuple[int, int]] | None
     trained: IntArray  #: the nodes that the model was trained on
 
-    def compare(
-        self, data: CalibrationData, nodes: IntArray, methods: Mapping[str, Any], progress: Progress | None
-    ) -> Comparison:
+    def compare(self, data: CalibrationData, nodes: IntArray, methods: Values, progress: Progress | None) -> Comparison:
         """Calibrate and evaluate the methods on one division of the labels."""
         graph = data.graph
         assert graph is not None
@@ -284,7 +292,7 @@ def compare_intervals(
     return comparison
 
 
-def _items(methods: Any) -> dict[str, Any]:
+def _items(methods: Any) -> Record:
     """Return what is to be compared, by name: a method with its own settings is called by its title."""
     if isinstance(methods, Mapping):
         items = dict(methods)
@@ -313,7 +321,7 @@ def _title_of(item: object) -> str:
     return title(name_of(method), method.score) if isinstance(method, Method | Auto) else type(item).__name__
 
 
-def _usual_score(items: Mapping[str, Any]) -> Any:
+def _usual_score(items: Values) -> Any:
     """Return the score of methods that are named: that of the first that has one of numbers, otherwise APS."""
     scores = (getattr(_unnamed(item), "score", None) for item in items.values() if not isinstance(item, str))
     return next((score for score in scores if prediction_type(score) is PredictionIntervals), APS())
@@ -324,7 +332,7 @@ def _unnamed(item: Any) -> Any:
     return item.method if isinstance(item, Calibrated) else item
 
 
-def _make_methods(items: Mapping[str, Any], settings: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
+def _make_methods(items: Values, settings: Values, kind: Kind) -> Record:
     """Return the methods by name, or refuse those that make other predictions."""
     kind.check_methods([item for item in items.values() if isinstance(item, str)])
     methods = {name: _make(item, settings) if isinstance(item, str) else _unnamed(item) for name, item in items.items()}
@@ -338,7 +346,7 @@ def _make_methods(items: Mapping[str, Any], settings: Mapping[str, Any], kind: K
     return methods
 
 
-def _make(name: str, settings: Mapping[str, Any]) -> Any:
+def _make(name: str, settings: Values) -> Any:
     """Return a method, or say which methods take a score that learns."""
     try:
         return make_method(name, **suitable(name, settings))

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import AnyArray, FloatArray, IntArray
+from napsets.checks.values import Record, Values
 from napsets.errors import InvalidInputError
 from napsets.evaluation.findings import weak_numbers
 from napsets.evaluation.judgement import Judgement, judge_rows
@@ -78,7 +79,7 @@ def label_file(
     return LabelledFile(file, prediction[rows], y, notes + labels_used_twice(rows.size, file.metadata))
 
 
-def labels_used_twice(judged: int, metadata: Mapping[str, Any]) -> list[str]:
+def labels_used_twice(judged: int, metadata: Values) -> list[str]:
     """Say how many of the judged nodes also calibrated, as far as the counts in the file prove it.
 
     Examples
@@ -107,7 +108,7 @@ def evaluate_file(
     min_size: int = 30,
     seed: int = 0,
     groups: npt.NDArray[np.str_] | None = None,
-) -> dict[str, Any]:
+) -> Record:
     """Return the metrics of the predictions, under the usual names, for tables and JSON.
 
     ``coverage_low`` and ``coverage_high`` are the range of coverage in 95 of 100 draws, if it is at its target: the
@@ -179,7 +180,7 @@ class _Sets:
         missing = np.zeros((len(file.sets), len(classes) - file.sets.num_classes), dtype=bool)
         return replace(file.sets, member=np.hstack([file.sets.member, missing]), class_names=classes), y
 
-    def groups(self, own: IntArray) -> dict[str, Any]:
+    def groups(self, own: IntArray) -> Record:
         """Return groups that the truth alone gives."""
         return {"class": own}
 
@@ -194,7 +195,7 @@ class _Sets:
         """Return what is said of the sizes in a group of the user's own."""
         return {}
 
-    def more(self, file: PredictionFile, sets: Any, own: Any) -> dict[str, Any]:
+    def more(self, file: PredictionFile, sets: Any, own: Any) -> Record:
         """Return what else is said."""
         by_class = coverage_by_class(replace(sets, class_names=None), own, per="set")
         rows = _group_rows(by_class, list(sets.class_names or ()))
@@ -219,7 +220,7 @@ def _labels_of_unlisted_classes(
     return codes[labels.values], [*file.class_names, *new]
 
 
-def _group_rows(groups: GroupCoverage, names: list[str], size: str = "mean_size") -> list[dict[str, Any]]:
+def _group_rows(groups: GroupCoverage, names: list[str], size: str = "mean_size") -> list[Record]:
     return [
         {"group": name, "nodes": int(count), "coverage": float(share), size: float(average)}
         for name, count, share, average in zip(names, groups.count, groups.coverage, groups.mean_size, strict=True)
@@ -232,7 +233,7 @@ class _Intervals:
     ) -> tuple[Prediction, AnyArray]:
         return file.prediction, read_targets(path, file.ids, reading, notes=notes)
 
-    def groups(self, own: FloatArray) -> dict[str, Any]:
+    def groups(self, own: FloatArray) -> Record:
         return {}
 
     def by_degree(self, intervals: Any, own: Any, graph: Graph, judgement: Judgement, groups: IntArray) -> list[Any]:
@@ -245,7 +246,7 @@ class _Intervals:
     def size_in_group(self, sizes: AnyArray) -> dict[str, float]:
         return {"mean_width": finite_mean(sizes)}
 
-    def more(self, file: PredictionFile, intervals: Any, own: Any) -> dict[str, Any]:
+    def more(self, file: PredictionFile, intervals: Any, own: Any) -> Record:
         return {}
 
 

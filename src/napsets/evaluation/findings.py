@@ -12,11 +12,11 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from napsets.checks.arguments import AnyArray, IntArray
+from napsets.checks.values import Record, Values
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.evaluation.drift import Accuracy, Drift
 from napsets.evaluation.gaps import CoverageGap, WeakGroup, names_of_groups, smallest_notable, weak_groups
@@ -61,7 +61,7 @@ class Finding:
     """
 
     kind: str
-    numbers: Mapping[str, Any] = field(default_factory=dict)
+    numbers: Values = field(default_factory=dict)
     withdraws: bool = False
     helps: tuple[str, ...] = ()
 
@@ -215,9 +215,7 @@ def _weak(
     return found
 
 
-def weak_numbers(
-    gap: CoverageGap, what: str, class_names: Sequence[str] | None, *, level_labels: int | None
-) -> dict[str, Any]:
+def weak_numbers(gap: CoverageGap, what: str, class_names: Sequence[str] | None, *, level_labels: int | None) -> Record:
     """Return the numbers of a finding about groups: those covered too little, of how many, and on how many nodes."""
     names = names_of_groups(gap, what, class_names)
     return {

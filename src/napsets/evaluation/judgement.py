@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from napsets.checks.arguments import AnyArray, ArrayLike, FloatArray, IntArray, check_integers
-from napsets.checks.values import check_kind, check_seed, shown
+from napsets.checks.values import Record, check_kind, check_seed, shown
 from napsets.errors import InvalidInputError
 from napsets.evaluation.gaps import CoverageGap, gap_within, own_groups, worst_deviation
 from napsets.evaluation.kinds import SETS, Strata, kind_of
@@ -105,7 +105,7 @@ class Judgement:
         except KeyError:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}") from None
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Record:
         """Return the metrics by name, for tables and JSON: gaps as ``gap_class``, ``chance_class`` and so on."""
         values = {name: getattr(self, name) for name in self.metrics}
         for kind, gap in self.gaps.items():
@@ -183,7 +183,7 @@ def judge_rows(
     )
 
 
-def check_groups(groups: Any) -> dict[str, Any]:
+def check_groups(groups: Any) -> Record:
     """Return groupings by name, none for None; refuse what is not a mapping: an array alone has no name."""
     if groups is None:
         return {}

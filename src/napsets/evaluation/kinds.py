@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from napsets.checks.arguments import AnyArray, BoolArray, FloatArray, IntArray
+from napsets.checks.values import Record
 from napsets.errors import InvalidInputError, NapsetsError
 from napsets.evaluation.metrics import FIFTHS, check_strata, mean, mean_and_error, size_violation
 from napsets.graph import Graph
@@ -136,7 +137,7 @@ class SetKind:
         """Return what the curve shows of this many nodes, by name, from what was kept of all of them."""
         return {"size": int(kept.sum()) / nodes}
 
-    def infinite_shares(self, infinite: float, baseline: float = 0.0, median: float = math.nan) -> dict[str, Any]:
+    def infinite_shares(self, infinite: float, baseline: float = 0.0, median: float = math.nan) -> Record:
         """Return the shares of infinite predictions, and the median size, by name; nothing if all sizes are finite."""
         return {}
 
@@ -228,7 +229,7 @@ class IntervalKind:
         finite = np.isfinite(kept)
         return {"size": mean(kept[finite]), "median": float(np.median(kept)), "infinite": mean(~finite)}
 
-    def infinite_shares(self, infinite: float, baseline: float = 0.0, median: float = math.nan) -> dict[str, Any]:
+    def infinite_shares(self, infinite: float, baseline: float = 0.0, median: float = math.nan) -> Record:
         return {"median": median, "infinite": infinite, "baseline_infinite": baseline}
 
 

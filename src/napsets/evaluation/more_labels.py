@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, frozen
-from napsets.checks.values import check_seed
+from napsets.checks.values import Record, check_seed
 from napsets.evaluation.metrics import mean_and_error
 from napsets.evaluation.results import Comparison
 from napsets.levels import coverage_band
@@ -66,7 +65,7 @@ class MoreLabels:
     alpha: float
     coverage: tuple[float, float] | None
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Record]:
         """Return one row per number of labels, for tables and charts."""
         return [{"method": self.method, **vars(point)} for point in self.points]
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.text import html_table
+from napsets.checks.values import Record
 from napsets.errors import InvalidInputError, imported
 
 
@@ -53,7 +54,7 @@ class RepeatedComparison:
         How many labels calibrated and how many evaluated in each split.
     """
 
-    splits: list[list[dict[str, Any]]]
+    splits: list[list[Record]]
     alpha: float
     size: str
     calibration: int
@@ -82,11 +83,11 @@ class RepeatedComparison:
         about = ("hops", "alpha", "nodes")
         return [name for name, value in first.items() if isinstance(value, int | float) and name not in about]
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Record]:
         """Return one row per method: the mean of every measure over the splits, and its deviation as ``…_sd``."""
         rows = []
         for place, method in enumerate(self.methods):
-            row: dict[str, Any] = {"method": method, "title": self.splits[0][place]["title"], "splits": len(self)}
+            row: Record = {"method": method, "title": self.splits[0][place]["title"], "splits": len(self)}
             for measure in self._measures:
                 values = self.values(method, measure)
                 row |= {measure: float(values.mean()), f"{measure}_sd": _deviation(values)}

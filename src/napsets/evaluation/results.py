@@ -12,6 +12,7 @@ import numpy as np
 
 from napsets.checks.arguments import AnyArray, BoolArray, FloatArray, IntArray
 from napsets.checks.text import html_table
+from napsets.checks.values import Record, Values
 from napsets.errors import imported
 from napsets.evaluation.judgement import Judgement
 from napsets.evaluation.kinds import Kind, Strata, kind_of
@@ -134,7 +135,7 @@ class Comparison:
     partition: list[IntArray]
     alphas: tuple[float, ...]
     data: CalibrationData
-    settings: Mapping[str, Any]
+    settings: Values
     ids: AnyArray | None
     strata: Strata | None = None
     training: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -236,7 +237,7 @@ class Comparison:
                 return result
         raise KeyError(f"{which!r}: compared were {', '.join(result.name for result in self)}")
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Record]:
         """Return one plain dictionary per method, for tables and JSON.
 
         Of intervals it also has `shared_width`, the mean width where all methods' are finite.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from napsets.checks.text import percent
+from napsets.checks.values import Values
 from napsets.predictions import PredictionIntervals
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _weak(finding: Finding, verdict: Verdict) -> str:
     return f"{weak_facts(finding.numbers)}. {weak_remedy(finding, verdict)}"
 
 
-def weak_facts(numbers: Mapping[str, Any]) -> str:
+def weak_facts(numbers: Values) -> str:
     """Return which groups of one grouping are covered too little, and how many nodes that rests on."""
     what, weak, several = numbers["what"], numbers["groups"], len(numbers["groups"]) != 1
     start = f"{len(weak)} of {numbers['of']} {groups_word(what)} {'are' if several else 'is'} covered less often than"

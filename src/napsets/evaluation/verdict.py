@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import AnyArray, IntArray
+from napsets.checks.values import Record
 from napsets.errors import NapsetsWarning
 from napsets.evaluation import sentences
 from napsets.evaluation.drift import Drift, accuracy_on, drifts, drifts_in
@@ -175,7 +176,7 @@ class Verdict:
 
     __repr__ = __str__
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Record:
         """Return plain values, for JSON; what few verdicts have stands there for these alone."""
         values = {"apart" if name == "held_out" else name: value for name, value in asdict(self).items()}
         for name in ("prediction", "surface"):
@@ -183,7 +184,7 @@ class Verdict:
         for name in ("median", "infinite", "baseline_infinite"):
             if values[name] is None:
                 del values[name]
-        words: dict[str, Any] = {"withdrawn": self.withdrawn, "remedy": self.remedy, "warnings": self.warnings}
+        words: Record = {"withdrawn": self.withdrawn, "remedy": self.remedy, "warnings": self.warnings}
         values |= words | {"weak": [asdict(group) for group in self.weak], "lines": list(self.lines)}
         for name in ("shifted", "evidence", "remedy", "plain"):
             if not values[name]:
@@ -371,7 +372,7 @@ def _checked(gaps: dict[str, CoverageGap], looks: Sequence[Drift], nodes: int) -
     return tuple(checked)
 
 
-def _promise_of(calibrated: Calibrated) -> dict[str, Any]:
+def _promise_of(calibrated: Calibrated) -> Record:
     """Return what a verdict says of a method, whatever it predicted, by the names of its fields."""
     scored, choice = calibrated.scored, calibrated.choice
     return {

@@ -28,7 +28,7 @@ import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.text import percent
-from napsets.checks.values import check_alpha, check_count, check_flag, check_seed, choose
+from napsets.checks.values import Record, Values, check_alpha, check_count, check_flag, check_seed, choose
 from napsets.errors import InvalidInputError
 from napsets.groups import describe_groups, make_groups, rebuild_groups
 from napsets.levels import Exact, Nominal, fewest_ranks, rank_place
@@ -135,7 +135,7 @@ class Auto(Calibratable):
         """The groups, as a `Method` calls them."""
         return self.by
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Record:
         """Return the settings as plain JSON, from which `from_description` makes the method again."""
         return asdict(replace(self, by=None, score=None)) | {
             "by": describe_groups(self.by),
@@ -143,7 +143,7 @@ class Auto(Calibratable):
         }
 
     @classmethod
-    def from_description(cls, description: Mapping[str, Any], *, groups: Any = None) -> Auto:
+    def from_description(cls, description: Values, *, groups: Any = None) -> Auto:
         """Return the method that `describe` described; groups that are an array must be given again."""
         score = description.get("score")
         if isinstance(score, Mapping):

@@ -12,7 +12,7 @@ import numpy as np
 
 from napsets.checks.arguments import AnyArray, ArrayLike, FloatArray, IntArray, check_index, frozen, sealed
 from napsets.checks.frames import find_nodes
-from napsets.checks.values import check_flag, check_kind, check_progress, check_rates, check_threads, shown
+from napsets.checks.values import Record, check_flag, check_kind, check_progress, check_rates, check_threads, shown
 from napsets.errors import InvalidInputError, NapsetsError, NapsetsWarning, warn
 from napsets.graph import Graph
 from napsets.kernels.threads import Progress
@@ -57,7 +57,7 @@ class Verdict(Protocol):
         """The verdict line by line."""
         ...
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Record:
         """Return the verdict as plain values, for JSON."""
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from napsets.checks.text import html_table, percent
-from napsets.checks.values import in_digits
+from napsets.checks.values import Record, Values, in_digits
 from napsets.methods.method import Method
 from napsets.predictions import Prediction
 from napsets.scores.exponents import PRIOR
@@ -108,18 +108,18 @@ class Choice:
     def __repr__(self) -> str:
         return f"Choice({self})"
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Record]:
         """Return one plain dictionary per candidate, for tables and JSON."""
         names = ("step", "name", "value", "difference", "se", "chosen")
         return [{name: getattr(candidate, name) for name in names} for candidate in self.candidates]
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Record:
         """Return all but the method and the exponents as plain JSON."""
         described = {name: value for name, value in vars(self).items() if name not in ("method", "exponents")}
         return described | {name: [asdict(item) for item in described[name]] for name in ("candidates", "evidence")}
 
     @classmethod
-    def from_description(cls, description: Mapping[str, Any], method: Method, exponents: Any) -> Choice:
+    def from_description(cls, description: Values, method: Method, exponents: Any) -> Choice:
         """Return the choice that `describe` described."""
         candidates = tuple(Candidate(**candidate) for candidate in description["candidates"])
         evidence = tuple(PieceOfEvidence(**piece) for piece in description["evidence"])

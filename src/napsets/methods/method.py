@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, check_scores
-from napsets.checks.values import check_alpha, check_flag, check_kind, check_seed, shown
+from napsets.checks.values import Record, Values, check_alpha, check_flag, check_kind, check_seed, shown
 from napsets.errors import InvalidInputError
 from napsets.groups import Grouping, Groups, describe_groups, make_groups, rebuild_groups
 from napsets.kernels.threads import Progress
@@ -95,7 +94,7 @@ class Method(Calibratable):
         settings = [attribute.name for attribute in fields(self) if attribute.name not in left_out]
         return f"Method({', '.join(f'{name}={getattr(self, name)!r}' for name in settings)})"
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Record:
         """Return the method as plain JSON, from which `from_description` makes it again.
 
         Functions and arrays cannot be written: a decay that is a function is refused, and of groups that are an array
@@ -117,7 +116,7 @@ class Method(Calibratable):
         }
 
     @classmethod
-    def from_description(cls, description: Mapping[str, Any], *, groups: Any = None, weights: Any = None) -> Method:
+    def from_description(cls, description: Values, *, groups: Any = None, weights: Any = None) -> Method:
         """Return the method that `describe` described; groups that are an array, and weights, must be given again."""
         if missing := {"score", "localiser", "level", "seed", "allow_empty", "alpha"} - set(description):
             raise InvalidInputError(

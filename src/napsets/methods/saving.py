@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import AnyArray, check_index
-from napsets.checks.values import check_count, check_flag
+from napsets.checks.values import Values, check_count, check_flag
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.archives import is_nested_beyond, read_archive, write_archive
 from napsets.graph import Graph
@@ -125,7 +125,7 @@ def _inputs(calibrated: Calibrated) -> dict[str, AnyArray]:
     return arrays
 
 
-def _read_data(method: Method, header: Mapping[str, Any], arrays: Arrays) -> CalibrationData:
+def _read_data(method: Method, header: Values, arrays: Arrays) -> CalibrationData:
     """Return the inputs of a calibration, checked as `calibrate` checks them."""
     prediction = prediction_type(method.score)
     outputs = prediction.check_outputs(arrays["outputs"])
@@ -228,7 +228,7 @@ def _read_features(arrays: Arrays) -> Any:
     return values
 
 
-def _choice(header: Mapping[str, Any], calibrated: Calibrated) -> Choice | None:
+def _choice(header: Values, calibrated: Calibrated) -> Choice | None:
     """Return the record of the choice, if the method was chosen."""
     description = header["choice"]
     if description is None:

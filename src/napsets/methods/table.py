@@ -16,12 +16,12 @@ of its settings:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from inspect import signature
 from typing import Any, TypeVar
 
-from napsets.checks.values import Registry, choose
+from napsets.checks.values import Record, Registry, Values, choose
 from napsets.groups import Groups, make_groups
 from napsets.levels import LEVELS, Exact, Level, Nominal
 from napsets.methods.auto import Auto
@@ -106,7 +106,7 @@ def settings_of(name: str) -> set[str]:
     return {*signature(entry).parameters, *COMMON, *([] if kind in (Auto, "Auto") else ["level"])}
 
 
-def suitable(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def suitable(name: str, settings: Values) -> Record:
     """Return those of some settings that a method has."""
     known = settings_of(name)
     return {key: value for key, value in settings.items() if key in known}

@@ -34,7 +34,7 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.frames import find_rows, index_of
 from napsets.checks.text import html_table
-from napsets.checks.values import check_alpha, check_count, check_list, check_path, choose, plain, shown
+from napsets.checks.values import Record, check_alpha, check_count, check_list, check_path, choose, plain, shown
 from napsets.errors import InvalidInputError, imported
 from napsets.predictions.summary import Summary
 
@@ -233,7 +233,7 @@ class Prediction(Sealed, ABC):
             raise InvalidInputError(f"`parts` must hold at least one prediction, all of one kind; got {len(parts)}")
         if len(parts) == 1:
             return parts[0]
-        values: dict[str, Any] = {}
+        values: Record = {}
         for attribute in fields(parts[0]):  # type: ignore[arg-type]
             column = [getattr(part, attribute.name) for part in parts]
             if all(isinstance(value, np.ndarray) for value in column):

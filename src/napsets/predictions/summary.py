@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from napsets.checks.arguments import IntArray, Sealed, frozen
+from napsets.checks.values import Record
 
 Self = TypeVar("Self", bound="Summary")
 
@@ -35,7 +36,7 @@ class Summary(ABC):
         """The average size: labels per set, or the width of the finite intervals; NaN where there is none."""
 
     @abstractmethod
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Record:
         """Return the numbers by name, for JSON."""
 
 
@@ -96,7 +97,7 @@ class SetsSummary(Sealed, Summary):
         """Sets with every label."""
         return int(self.size_counts[-1])
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Record:
         """Return the numbers by name, for JSON."""
         nodes = max(self.nodes, 1)
         return {
@@ -138,6 +139,6 @@ class IntervalsSummary(Summary):
         """The average width of the finite intervals; NaN where there is none."""
         return self.total_width / self.finite if self.finite else math.nan
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Record:
         """Return the numbers by name, for JSON."""
         return {"nodes": self.nodes, "mean_width": self.size if self.finite else math.inf, "infinite": self.infinite}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import AnyArray, FloatArray, IntArray, Sealed, sealed
+from napsets.checks.values import Record
 from napsets.errors import InvalidInputError
 from napsets.features import Directions
 from napsets.scores.base import Labelled
@@ -86,7 +87,7 @@ class Learned(Sealed):
     #: What a linear model of features predicts for every node; None in a living graph, which does without it.
     linear: FloatArray | None = None
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def parts(self) -> tuple[Record, Record]:
         """Return what a snapshot keeps of it: plain JSON, and arrays."""
         arrays = {"label_shares": self.shares, "alike_table": self.table}
         more = {"recalibration": self.recalibration, "walked": self.walked}
@@ -96,7 +97,7 @@ class Learned(Sealed):
         return described, arrays | {name: array for name, array in more.items() if array is not None}
 
     @classmethod
-    def from_parts(cls, described: dict[str, Any], arrays: dict[str, Any], classes: int) -> Learned:
+    def from_parts(cls, described: Record, arrays: Record, classes: int) -> Learned:
         """Put together what `parts` gave."""
         named = {name: float(value) for name, value in described["exponents"].items()}
         if not all(np.isfinite(value) for value in named.values()):
