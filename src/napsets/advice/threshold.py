@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from napsets.advice.evidence import NodeEvidence
 from napsets.checks.arguments import AnyArray, FloatArray, IntArray, check_node
 from napsets.checks.values import Record, check_count, check_hops, in_digits, plain
 from napsets.graph import Graph, check_graph
@@ -124,7 +125,7 @@ class NodeInspection(ABC):
     level: float | None = None
     is_quantile: bool = True
     neighbour_distances: FloatArray | None = None
-    evidence: Any = None
+    evidence: NodeEvidence | None = None
     ids: AnyArray | None = None
 
     @classmethod

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import AnyArray, IntArray, as_column, check_integers
+from napsets.checks.arguments import AnyArray, ArrayLike, IntArray, as_column, check_integers
 from napsets.checks.values import Record, Values, check_names, plain, shown
 from napsets.errors import InvalidInputError
 
@@ -175,7 +175,7 @@ def check_class_names(names: Sequence[str] | None, classes: int, score: object =
     return checked
 
 
-def label_numbers(labels: Any, class_names: Sequence[str] | None) -> Any:
+def label_numbers(labels: ArrayLike, class_names: Sequence[str] | None) -> ArrayLike:
     """Return labels as numbers of classes, −1 where one is missing: None, NaN or a null of another library.
 
     Integers are such numbers already, names are looked up among those of the classes, and whole numbers that missing
@@ -215,7 +215,7 @@ def _reject_other_numbers(column: AnyArray, class_names: Sequence[str] | None) -
         )
 
 
-def _looked_up(column: AnyArray, class_names: Sequence[str] | None) -> Any:
+def _looked_up(column: AnyArray, class_names: Sequence[str] | None) -> AnyArray:
     """Return the class numbers of a column of names or of Python integers."""
     known = ~np.fromiter((_is_missing(item) for item in column), dtype=bool, count=column.size)
     present = column[known].tolist()

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def drifts(
     kind: Kind = SETS,
     between: tuple[str, str] = ("labelled", "other"),
     class_names: Sequence[str] | None = None,
-    score: Any = None,
+    score: object = None,
     outputs: AnyArray | None = None,
 ) -> tuple[Drift, ...]:
     """Compare two sets of nodes in degree, in the predictions and, with `outputs`, in the model's confidence."""

@@ -183,15 +183,15 @@ def judge_rows(
     )
 
 
-def check_groups(groups: Any) -> Record:
+def check_groups(groups: object) -> dict[str, ArrayLike]:
     """Return groupings by name, none for None; refuse what is not a mapping: an array alone has no name."""
     if groups is None:
         return {}
-    check_kind("groups", groups, Mapping, way="Write groups={'region': regions}.")  # type: ignore[type-abstract]
-    for name in groups:
+    named = check_kind("groups", groups, Mapping, way="Write groups={'region': regions}.")  # type: ignore[type-abstract]
+    for name in named:
         if not isinstance(name, str):
             raise InvalidInputError(f"`groups` must map names to arrays; got {shown(name)} for a name")
-    return dict(groups)
+    return dict(named)
 
 
 def halves(nodes: ArrayLike, seed: int = 0) -> tuple[IntArray, IntArray]:

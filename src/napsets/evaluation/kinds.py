@@ -57,7 +57,7 @@ class SetKind:
     #: The name of a size averaged over the nodes where all methods have a finite one; None if sizes are always finite.
     shared = None
 
-    def check_strata(self, strata: Any, prediction: Any) -> Strata:
+    def check_strata(self, strata: object, prediction: Any) -> Strata:
         """Return the ranges of sizes that SSCV compares, the usual ones for None; None where there is no SSCV."""
         return size_strata(prediction.num_classes) if strata is None else check_strata(strata)
 
@@ -82,7 +82,7 @@ class SetKind:
         """Return the groups of rows that follow from the prediction itself, by name."""
         return {}
 
-    def groups(self, graph: Graph, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, AnyArray]:
+    def groups(self, graph: Graph, data: CalibrationData, score: object, nodes: IntArray) -> dict[str, AnyArray]:
         """Return the groups of nodes over which evenness is always measured, except for neighbourhoods, by name."""
         return {
             "class": data.truth,
@@ -90,7 +90,7 @@ class SetKind:
             "confidence": by_quantiles(data.outputs.max(axis=1), FIFTHS, nodes),
         }
 
-    def predicted(self, score: Any, outputs: AnyArray) -> IntArray:
+    def predicted(self, score: object, outputs: AnyArray) -> IntArray:
         """Return what the model alone predicts of each node: a class, or a number."""
         classes: IntArray = outputs.argmax(axis=1)
         return classes
@@ -100,7 +100,7 @@ class SetKind:
         graph: Graph,
         predicted: AnyArray,
         outputs: AnyArray | None,
-        score: Any,
+        score: object,
         nodes: IntArray,
         class_names: Sequence[str] | None,
     ) -> Iterator[Respect]:
@@ -154,7 +154,7 @@ class IntervalKind:
     compared: ClassVar[tuple[str, ...]] = ("split", "naps", "naps-exact", "informed", "auto")
     shared = "shared_width"
 
-    def check_strata(self, strata: Any, prediction: Any) -> None:
+    def check_strata(self, strata: object, prediction: Prediction) -> None:
         if strata is not None:
             raise InvalidInputError("`strata` must be None for intervals: widths are compared in fifths")
 
@@ -182,7 +182,7 @@ class IntervalKind:
     def own_groups(self, prediction: Any) -> dict[str, AnyArray]:
         return {"width": groups_by_width(prediction.widths)}
 
-    def groups(self, graph: Graph, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, AnyArray]:
+    def groups(self, graph: Graph, data: CalibrationData, score: object, nodes: IntArray) -> dict[str, AnyArray]:
         return {
             "degree": by_quantiles(graph.degrees, FIFTHS, nodes),
             "prediction": by_quantiles(self.predicted(score, data.outputs), FIFTHS, nodes),

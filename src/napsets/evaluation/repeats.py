@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,10 @@ from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.text import html_table
 from napsets.checks.values import Record
 from napsets.errors import InvalidInputError, imported
+
+if TYPE_CHECKING:
+    import altair
+    import pandas
 
 
 def random_splits(
@@ -94,7 +98,7 @@ class RepeatedComparison:
             rows.append(row)
         return rows
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """Return the `rows` as a frame, one row per method."""
         return imported("pandas", "spark").DataFrame(self.rows()).set_index("method")
 
@@ -106,22 +110,20 @@ class RepeatedComparison:
         """Return the table in LaTeX, with the rules of the package ``booktabs``."""
         return latex_table(self._table())
 
-    def plot(self) -> Any:
+    def plot(self) -> altair.LayerChart:
         """Draw coverage against size as an Altair chart (extra ``report``): a small point per split, large means."""
-        altair = imported("altair", "report")
+        alt = imported("altair", "report")
         points = [
             {"method": method, "size": size, "coverage": coverage}
             for method in self.methods
             for size, coverage in zip(self.values(method, self.size), self.values(method, "coverage"), strict=True)
             if np.isfinite(size)
         ]
-        color = altair.Color("method:N", sort=self.methods)
-        size = altair.X("size:Q", title=self.size.replace("_", " "), scale=altair.Scale(zero=False))
-        coverage = altair.Y(
-            "coverage:Q", title="coverage", scale=altair.Scale(zero=False), axis=altair.Axis(format="%")
-        )
-        base = altair.Chart(altair.Data(values=points))
-        target = altair.Chart(altair.Data(values=[{"target": 1.0 - self.alpha}])).mark_rule(strokeDash=[4, 4])
+        color = alt.Color("method:N", sort=self.methods)
+        size = alt.X("size:Q", title=self.size.replace("_", " "), scale=alt.Scale(zero=False))
+        coverage = alt.Y("coverage:Q", title="coverage", scale=alt.Scale(zero=False), axis=alt.Axis(format="%"))
+        base = alt.Chart(alt.Data(values=points))
+        target = alt.Chart(alt.Data(values=[{"target": 1.0 - self.alpha}])).mark_rule(strokeDash=[4, 4])
         means = base.mark_point(filled=True, size=110, opacity=1).encode(
             x="mean(size):Q", y="mean(coverage):Q", color=color
         )

@@ -23,6 +23,9 @@ from napsets.methods import Calibrated, CalibrationData
 from napsets.predictions import Prediction
 
 if TYPE_CHECKING:
+    import altair
+    import pandas
+
     from napsets.evaluation.sentences import Surface
     from napsets.evaluation.verdict import Verdict
 
@@ -253,7 +256,7 @@ class Comparison:
                 row |= {name: size, f"{name}_se": error, "shared": share}
         return rows
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """Return one row per method, with every metric in a column."""
         return imported("pandas", "spark").DataFrame(self.rows()).set_index("method")
 
@@ -265,9 +268,9 @@ class Comparison:
         """Return the table that is printed, in LaTeX, with the rules of the package ``booktabs``."""
         return latex_table(self._table())
 
-    def plot(self) -> Any:
+    def plot(self) -> altair.LayerChart:
         """Draw coverage against size, a point per method with 95 % intervals, as an Altair chart (extra ``report``)."""
-        altair = imported("altair", "report")
+        alt = imported("altair", "report")
         size = self.kind.size
         rows = [
             {
@@ -280,14 +283,12 @@ class Comparison:
             for result in self
             if np.isfinite(result.size)
         ]
-        base = altair.Chart(altair.Data(values=rows)).encode(
-            x=altair.X("size:Q", title=size.replace("_", " "), scale=altair.Scale(zero=False)),
-            color=altair.Color("method:N", sort=[result.name for result in self]),
+        base = alt.Chart(alt.Data(values=rows)).encode(
+            x=alt.X("size:Q", title=size.replace("_", " "), scale=alt.Scale(zero=False)),
+            color=alt.Color("method:N", sort=[result.name for result in self]),
         )
-        coverage = altair.Y(
-            "coverage:Q", title="coverage", scale=altair.Scale(zero=False), axis=altair.Axis(format="%")
-        )
-        target = altair.Chart(altair.Data(values=[{"target": 1.0 - self.alpha}])).mark_rule(strokeDash=[4, 4])
+        coverage = alt.Y("coverage:Q", title="coverage", scale=alt.Scale(zero=False), axis=alt.Axis(format="%"))
+        target = alt.Chart(alt.Data(values=[{"target": 1.0 - self.alpha}])).mark_rule(strokeDash=[4, 4])
         return (
             target.encode(y="target:Q")
             + base.mark_rule().encode(y="low:Q", y2="high:Q")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from napsets.checks.text import percent
 from napsets.checks.values import Values
@@ -17,6 +17,7 @@ from napsets.predictions import PredictionIntervals
 if TYPE_CHECKING:
     from napsets.evaluation.drift import Drift
     from napsets.evaluation.findings import Finding, Trial
+    from napsets.evaluation.gaps import WeakGroup
     from napsets.evaluation.judgement import Interval
     from napsets.evaluation.verdict import Verdict
 
@@ -62,7 +63,7 @@ def sentence_of(finding: Finding, verdict: Verdict) -> str:
     return _SENTENCES[finding.kind](finding, verdict)
 
 
-def _remedy(verdict: Verdict, name: str, **values: Any) -> str:
+def _remedy(verdict: Verdict, name: str, **values: float | str) -> str:
     task = " --task regression" * (verdict.prediction is PredictionIntervals)
     return REMEDIES[verdict.surface][name].format(task=task, **values)
 
@@ -147,7 +148,7 @@ def weak_facts(numbers: Values) -> str:
     return f"{text} (seen on the {numbers['checked']:,} labels that set the level{limits})"
 
 
-def weak_text(group: Any) -> str:
+def weak_text(group: WeakGroup) -> str:
     """Return a weak group with its coverage and the number of nodes that it rests on."""
     share = f"{100 * group.coverage:.0f} % of {group.nodes:,} node{'s' * (group.nodes != 1)}"
     return share if group.what == "neighbourhood" else f"{group.name} ({share})"

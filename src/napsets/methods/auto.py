@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import AnyArray, FloatArray, IntArray
 from napsets.checks.text import percent
 from napsets.checks.values import Record, Values, check_alpha, check_count, check_flag, check_seed, choose
 from napsets.errors import InvalidInputError
-from napsets.groups import describe_groups, make_groups, rebuild_groups
-from napsets.levels import Exact, Nominal, fewest_ranks, rank_place
+from napsets.groups import Groups, describe_groups, make_groups, rebuild_groups
+from napsets.levels import Exact, Level, Nominal, fewest_ranks, rank_place
 from napsets.localisers import (
     Cut,
     Everyone,
@@ -131,9 +131,10 @@ class Auto(Calibratable):
         check_count("max_hops", self.max_hops, maximum=4)
 
     @property
-    def groups(self) -> Any:
+    def groups(self) -> Groups | None:
         """The groups, as a `Method` calls them."""
-        return self.by
+        groups: Groups | None = self.by
+        return groups
 
     def describe(self) -> Record:
         """Return the settings as plain JSON, from which `from_description` makes the method again."""
@@ -143,7 +144,7 @@ class Auto(Calibratable):
         }
 
     @classmethod
-    def from_description(cls, description: Values, *, groups: Any = None) -> Auto:
+    def from_description(cls, description: Values, *, groups: AnyArray | None = None) -> Auto:
         """Return the method that `describe` described; groups that are an array must be given again."""
         score = description.get("score")
         if isinstance(score, Mapping):
@@ -228,7 +229,7 @@ class Auto(Calibratable):
         unseen = f"classes that make up {percent(lost, 0)} of what the model predicts for the other nodes"
         return f"it has fewer than {_FEWEST_SEEN} labels of {unseen}"
 
-    def _method(self, score: Any, localiser: Localiser, level: Any) -> Method:
+    def _method(self, score: Any, localiser: Localiser, level: Level) -> Method:
         # Groups that learn from labels need some of which no level is made: where all are needed, there are none.
         groups = self.by if level.keeps_apart or not learns(self.by) else None
         return Method(score, localiser, level, self.seed, self.allow_empty, groups, self.alpha)

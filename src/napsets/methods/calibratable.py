@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from typing import TYPE_CHECKING, NoReturn, overload
 
 from napsets.checks.arguments import ArrayLike
 from napsets.checks.values import check_progress
@@ -33,7 +33,7 @@ def _graph_may_be_left_out(calibrate: Callable[..., Calibrated]) -> Callable[...
     """Let three arrays be the probabilities, the labels and the calibration nodes of a method without a graph."""
 
     @wraps(calibrate)
-    def either(self: Calibratable, *arrays: Any, **named: Any) -> Calibrated:
+    def either(self: Calibratable, *arrays: object, **named: object) -> Calibrated:
         given = len(arrays) + sum(name in named for name in _ARRAYS)
         if given == len(_ARRAYS) and ({"graph", "features"} & set(named) or not self.needs_graph):
             arrays = (named.pop("graph", None), *arrays)
@@ -69,7 +69,7 @@ class Calibratable(ABC):
 
     def calibrate_rows(
         self,
-        graph: Any,
+        graph: object,
         outputs: ArrayLike,
         truth: ArrayLike,
         calibration: ArrayLike,
@@ -103,26 +103,26 @@ class Calibratable(ABC):
 
         @overload
         def calibrate(
-            self, probabilities: ArrayLike, labels: ArrayLike, calibration: ArrayLike, /, *, graph: Any = ...,
-            evidence: ArrayLike | None = ..., features: Any = ..., ids: ArrayLike | None = ...,
+            self, probabilities: ArrayLike, labels: ArrayLike, calibration: ArrayLike, /, *, graph: object = ...,
+            evidence: ArrayLike | None = ..., features: object = ..., ids: ArrayLike | None = ...,
             class_names: Sequence[str] | None = ..., logits: bool = ..., progress: bool | Progress | None = ...,
         ) -> Calibrated: ...  # fmt: skip
 
         @overload
         def calibrate(
-            self, probabilities: ArrayLike, labels: ArrayLike, /, *, calibration: ArrayLike, graph: Any = ...,
-            evidence: ArrayLike | None = ..., features: Any = ..., ids: ArrayLike | None = ...,
+            self, probabilities: ArrayLike, labels: ArrayLike, /, *, calibration: ArrayLike, graph: object = ...,
+            evidence: ArrayLike | None = ..., features: object = ..., ids: ArrayLike | None = ...,
             class_names: Sequence[str] | None = ..., logits: bool = ..., progress: bool | Progress | None = ...,
         ) -> Calibrated: ...  # fmt: skip
 
         @overload
         def calibrate(
-            self, graph: Any, probabilities: ArrayLike, labels: ArrayLike, calibration: ArrayLike, *,
-            evidence: ArrayLike | None = ..., features: Any = ..., ids: ArrayLike | None = ...,
+            self, graph: object, probabilities: ArrayLike, labels: ArrayLike, calibration: ArrayLike, *,
+            evidence: ArrayLike | None = ..., features: object = ..., ids: ArrayLike | None = ...,
             class_names: Sequence[str] | None = ..., logits: bool = ..., progress: bool | Progress | None = ...,
         ) -> Calibrated: ...  # fmt: skip
 
-        def calibrate(self, *arrays: Any, **named: Any) -> Calibrated:
+        def calibrate(self, *arrays: object, **named: object) -> Calibrated:
             """Score the calibration nodes, and set the level."""
             ...
 
@@ -131,13 +131,13 @@ class Calibratable(ABC):
         @_graph_may_be_left_out
         def calibrate(
             self,
-            graph: Any,
+            graph: object,
             probabilities: ArrayLike,
             labels: ArrayLike,
             calibration: ArrayLike,
             *,
             evidence: ArrayLike | None = None,
-            features: Any = None,
+            features: object = None,
             ids: ArrayLike | None = None,
             class_names: Sequence[str] | None = None,
             logits: bool = False,

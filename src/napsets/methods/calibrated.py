@@ -236,7 +236,7 @@ class Calibrated:
         edges: ArrayLike | None = None,
         alpha: float | Sequence[float] | None = None,
         *,
-        features: Any = None,
+        features: object = None,
         ids: ArrayLike | None = None,
         allow_empty: bool | None = None,
         p_values: Wanted = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from napsets.checks.text import html_table, percent
 from napsets.checks.values import Record, Values, in_digits
 from napsets.methods.method import Method
 from napsets.predictions import Prediction
-from napsets.scores.exponents import PRIOR
+from napsets.scores.exponents import PRIOR, Exponents
 from napsets.scores.informed import BoundInformed
 
 Prefer = Literal["even", "small"]
@@ -93,7 +93,7 @@ class Choice:
     alpha: float
     labels: int
     reference: int
-    exponents: Any = None
+    exponents: Exponents | None = None
     evidence: tuple[PieceOfEvidence, ...] = ()
 
     @property
@@ -119,7 +119,7 @@ class Choice:
         return described | {name: [asdict(item) for item in described[name]] for name in ("candidates", "evidence")}
 
     @classmethod
-    def from_description(cls, description: Values, method: Method, exponents: Any) -> Choice:
+    def from_description(cls, description: Values, method: Method, exponents: Exponents | None) -> Choice:
         """Return the choice that `describe` described."""
         candidates = tuple(Candidate(**candidate) for candidate in description["candidates"])
         evidence = tuple(PieceOfEvidence(**piece) for piece in description["evidence"])

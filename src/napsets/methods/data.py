@@ -27,7 +27,7 @@ from napsets.checks.arguments import (
     training_nodes,
 )
 from napsets.checks.frames import align, check_class_names, counts_from_0, find_nodes, has_own_index, named_columns
-from napsets.checks.values import check_flag, check_names
+from napsets.checks.values import Record, check_flag, check_names
 from napsets.edges import node_names
 from napsets.errors import InvalidInputError, warn
 from napsets.features import Features, check_features
@@ -106,7 +106,7 @@ class CalibrationData(Sealed):
     trained: int = 0  #: how many calibration nodes are in the `train_mask` of a graph of PyTorch Geometric
     training: BoolArray | None = None  #: which nodes are in that `train_mask`
     named: bool = False  #: whether `ids` are the user's names for nodes, which predictions are to know
-    progress: Any = None  #: where to report how far the calibration is
+    progress: Progress | None = None  #: where to report how far the calibration is
     #: The reference and the level nodes, where they are given instead of drawn from the ids.
     split: tuple[IntArray, IntArray] | None = None
     #: Labelled nodes of any origin, which are the reference; then all calibration nodes set the level.
@@ -117,13 +117,13 @@ class CalibrationData(Sealed):
     @classmethod
     def of(
         cls,
-        graph: Any,
+        graph: object,
         outputs: ArrayLike,
         truth: ArrayLike,
         calibration: ArrayLike,
         *,
         evidence: ArrayLike | None = None,
-        features: Any = None,
+        features: object = None,
         ids: ArrayLike | None = None,
         class_names: Sequence[str] | None = None,
         score: Any = None,
@@ -148,7 +148,7 @@ class CalibrationData(Sealed):
         if features is not None and not compares:
             warn("`features` are ignored: this method does not compare nodes by their features")
             features = None
-        rows = {outputs_name: outputs, truth_name: truth, **masks}
+        rows: Record = {outputs_name: outputs, truth_name: truth, **masks}
         if features is not None and not hasattr(features, "tocsr"):
             rows["features"] = features
         names = None if isinstance(graph, Graph) else node_names(graph)
@@ -177,13 +177,13 @@ class CalibrationData(Sealed):
     @classmethod
     def check(
         cls,
-        graph: Any,
+        graph: object,
         outputs: ArrayLike,
         truth: ArrayLike,
         calibration: ArrayLike,
         *,
         evidence: ArrayLike | None = None,
-        features: Any = None,
+        features: object = None,
         ids: ArrayLike | None = None,
         class_names: Sequence[str] | None = None,
         score: Any = None,

@@ -12,16 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, Sealed
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray, Sealed
 from napsets.groups import Grouping
-from napsets.kernels.threads import stages
+from napsets.kernels.threads import Progress, stages
 from napsets.levels import fewest_ranks
 from napsets.localisers import LocalThresholds
 from napsets.methods.thresholds import find_thresholds
+
+if TYPE_CHECKING:
+    from napsets.methods.calibrated import Calibrated
 
 #: The calibrations of groups are cached as long as they have no more entries than this.
 _KEPT_ENTRIES = 20_000_000
@@ -34,35 +37,35 @@ class Grouped(Sealed):
     """The groups of a calibrated method."""
 
     grouping: Grouping  #: which group each label or node is in
-    everyone: Any  #: the same method without groups
+    everyone: Calibrated  #: the same method without groups
     #: The group of each reference node, and of each level node.
     members: IntArray
     level_members: IntArray
     ranks: FloatArray  #: the ranks of the level nodes
-    _parts: dict[int, Any] = field(default_factory=dict, repr=False)
+    _parts: dict[int, Calibrated] = field(default_factory=dict, repr=False)
 
     @property
     def _judges(self) -> IntArray:
         """The groups of the nodes whose labels set thresholds."""
         return self.level_members if self.everyone.is_exact else self.members
 
-    def suffice(self, alpha: float) -> Any:
+    def suffice(self, alpha: float) -> BoolArray:
         """Return which groups have enough labels for their own threshold."""
         sizes = np.bincount(self._judges[self._judges >= 0], minlength=self.grouping.count)
         return sizes >= fewest_ranks(alpha)
 
-    def _left(self, alpha: float) -> Any:
+    def _left(self, alpha: float) -> BoolArray | None:
         """Return which groups are combined, the last entry for nodes in none; None if all labelled nodes are used."""
         short = np.append(~self.suffice(alpha), True)
         enough = int(short[self._judges].sum()) >= fewest_ranks(alpha)
         return short if enough and not short.all() else None
 
-    def rest(self, alpha: float) -> Any:
+    def rest(self, alpha: float) -> Calibrated:
         """Return the calibration of nodes without a group or in a small one: on their own labels if possible."""
         short = self._left(alpha)
         return self.everyone if short is None else self._make(short)
 
-    def part(self, group: int) -> Any:
+    def part(self, group: int) -> Calibrated:
         """Return the calibration of one group."""
         calibrated = self._parts.get(group)
         if calibrated is None:
@@ -73,19 +76,19 @@ class Grouped(Sealed):
                 self._parts[group] = calibrated
         return calibrated
 
-    def _make(self, groups: Any) -> Any:
+    def _make(self, groups: BoolArray) -> Calibrated:
         """Return the calibration of some groups together; the last entry stands for what is in none."""
         whole = self.everyone
         method, scored = whole.method, whole.scored
         if whole.is_exact:
-            mine = groups[self.level_members]
-            level = method.level.fit(scored.reference, self.ranks[mine], scored.level_scores[mine])
-            return replace(whole, level=level, judges=np.flatnonzero(mine))
-        mine = groups[self.members]
-        nodes, scores = scored.reference.nodes[mine], scored.reference.scores[mine]
+            inside = groups[self.level_members]
+            level = method.level.fit(scored.reference, self.ranks[inside], scored.level_scores[inside])
+            return replace(whole, level=level, judges=np.flatnonzero(inside))
+        inside = groups[self.members]
+        nodes, scores = scored.reference.nodes[inside], scored.reference.scores[inside]
         return method.on(replace(scored, reference=replace(scored.reference, nodes=nodes, scores=scores, labels=None)))
 
-    def judge(self, node: int, alpha: float) -> Any:
+    def judge(self, node: int, alpha: float) -> Calibrated:
         """Return the calibration by which a node is judged; where labels are grouped, that of all."""
         if self.grouping.of == "node":
             group = int(self.grouping.groups[node])
@@ -93,7 +96,7 @@ class Grouped(Sealed):
         return self.everyone
 
     def thresholds(
-        self, nodes: IntArray, alphas: Sequence[float], threads: int | None, progress: Any = None
+        self, nodes: IntArray, alphas: Sequence[float], threads: int | None, progress: Progress | None = None
     ) -> LocalThresholds:
         """Return the thresholds of nodes, or of nodes and groups of labels."""
         by_label = self.grouping.of == "label"

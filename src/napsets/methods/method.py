@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, check_scores
+from napsets.checks.arguments import AnyArray, FloatArray, check_scores
 from napsets.checks.values import Record, Values, check_alpha, check_flag, check_kind, check_seed, shown
 from napsets.errors import InvalidInputError
 from napsets.groups import Grouping, Groups, describe_groups, make_groups, rebuild_groups
@@ -116,7 +116,7 @@ class Method(Calibratable):
         }
 
     @classmethod
-    def from_description(cls, description: Values, *, groups: Any = None, weights: Any = None) -> Method:
+    def from_description(cls, description: Values, *, groups: AnyArray | None = None, weights: object = None) -> Method:
         """Return the method that `describe` described; groups that are an array, and weights, must be given again."""
         if missing := {"score", "localiser", "level", "seed", "allow_empty", "alpha"} - set(description):
             raise InvalidInputError(
@@ -194,7 +194,7 @@ class Method(Calibratable):
         return Calibrated(self, scored, local, level, grouped=grouped)
 
 
-def check_groups_suit(score: Any, groups: Any) -> None:
+def check_groups_suit(score: object, groups: object) -> None:
     """Refuse groups of classes with a score of numbers, which has none."""
     prediction = prediction_type(score)
     if getattr(groups, "of", None) == "label" and prediction.truth_name != "labels":

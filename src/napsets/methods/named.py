@@ -206,7 +206,7 @@ def lengths(
     return Method(score, PathLengths(radius, decay, pool, alike, direction), Nominal(fallback))
 
 
-def _wrapped(score: Score | str, kind: type[Any]) -> Score:
+def _wrapped(score: Score | str, kind: type[Diffused | Similarity | Informed | InformedIntervals]) -> Score:
     """Return a score of that kind made of another, or the other itself if there is one of that kind in it."""
     inner: Any = make_score(score)
     outer: Score = inner

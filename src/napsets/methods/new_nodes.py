@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,19 +12,25 @@ from napsets.edges import compress
 from napsets.errors import InvalidInputError
 from napsets.features import Features, check_features
 from napsets.graph import Graph
-from napsets.methods.data import Scored
 from napsets.randomness import node_uniforms
+
+if TYPE_CHECKING:
+    from napsets.methods.calibrated import Calibrated
 
 
 def with_new_nodes(
-    calibrated: Any, outputs: ArrayLike, edges: ArrayLike | None, ids: ArrayLike | None, features: Any = None
-) -> Any:
+    calibrated: Calibrated,
+    outputs: ArrayLike,
+    edges: ArrayLike | None,
+    ids: ArrayLike | None,
+    features: object = None,
+) -> Calibrated:
     """Return the same method calibrated on the same labels, split alike, with new nodes and edges in the graph.
 
     What was chosen stays chosen; what is fitted is fitted on the graph as it is then. In `edges`, n, n+1, … are the new
     nodes where n were there; by default they are also called so.
     """
-    scored: Scored = calibrated.scored
+    scored = calibrated.scored
     data, before = scored.data, scored.data.outputs
     rows = calibrated.prediction.check_outputs(outputs)
     rows = rows.reshape(-1, 1) if rows.ndim < before.ndim else rows  # one number per node
@@ -62,7 +68,7 @@ def _joined(ids: AnyArray, more: AnyArray) -> AnyArray:
     return np.concatenate([ids.astype(object), more.astype(object)])
 
 
-def _with_features(known: Features | None, features: Any, size: int, names: AnyArray) -> Features | None:
+def _with_features(known: Features | None, features: object, size: int, names: AnyArray) -> Features | None:
     """Return the features of all nodes, in the form in which those of the known nodes are."""
     if known is None:
         if features is not None:

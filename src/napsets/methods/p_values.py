@@ -10,7 +10,7 @@ uniform, which is uniform itself; U is a function of seed and node id, and not t
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +23,15 @@ from napsets.localisers import Everyone
 from napsets.quantile import ROUNDING
 from napsets.randomness import node_uniforms
 
+if TYPE_CHECKING:
+    from napsets.methods.calibrated import Calibrated
+
 #: Separates the uniform numbers of smoothed p-values from those of scores with the same seed.
 _SALT = 0x9E3779B97F4A7C15
 _ENTRIES = 1 << 20
 
 
-def p_values(calibrated: Any, nodes: IntArray, *, smoothed: bool = False) -> FloatArray:
+def p_values(calibrated: Calibrated, nodes: IntArray, *, smoothed: bool = False) -> FloatArray:
     """Return the p-value of every label of some nodes, shape (nodes, labels); smoothed, ties are broken at random.
 
     The method must compare exchangeable nodes: one threshold for all, or an exact level, with groups or without.
@@ -39,7 +42,7 @@ def p_values(calibrated: Any, nodes: IntArray, *, smoothed: bool = False) -> Flo
     for start in range(0, nodes.size, step):
         rows = nodes[start : start + step]
         above, equal, count = compared(calibrated, rows)
-        u: Any = 1.0
+        u: FloatArray = np.ones(1)
         if smoothed:
             ids = rows if calibrated.scored.ids is None else calibrated.scored.ids[rows]
             u = node_uniforms(ids, (calibrated.method.seed + _SALT) % 2**64)[:, None]
@@ -47,7 +50,7 @@ def p_values(calibrated: Any, nodes: IntArray, *, smoothed: bool = False) -> Flo
     return values
 
 
-def _check(calibrated: Any) -> None:
+def _check(calibrated: Calibrated) -> None:
     method, name = calibrated.method, type(calibrated.method.localiser).__name__
     if not calibrated.score.num_labels:
         raise InvalidInputError("`p_values` must be left out for intervals, which have no list of candidates")
@@ -58,7 +61,7 @@ def _check(calibrated: Any) -> None:
         )
 
 
-def compared(calibrated: Any, nodes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def compared(calibrated: Calibrated, nodes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return how many labelled nodes are above and at each candidate, and how many there are to compare with."""
     matrix = calibrated.score.matrix(nodes)
     if calibrated.grouped is None:
@@ -78,7 +81,7 @@ def compared(calibrated: Any, nodes: IntArray) -> tuple[FloatArray, FloatArray, 
     return above, equal, count
 
 
-def _against(calibrated: Any, nodes: IntArray, scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _against(calibrated: Calibrated, nodes: IntArray, scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the same for the candidates that one calibration judges."""
     scored = calibrated.scored
     known = scored.reference.scores
@@ -87,7 +90,8 @@ def _against(calibrated: Any, nodes: IntArray, scores: FloatArray) -> tuple[Floa
         known = scored.level_scores if calibrated.judges is None else scored.level_scores[calibrated.judges]
         for column in range(scores.shape[1]):
             ranks[:, column] = calibrated.local.ranks(nodes, scores[:, column])
-    level: FittedExact = calibrated.level if calibrated.is_exact else FittedExact(np.zeros(known.size), np.sort(known))
+    level = calibrated.level if calibrated.is_exact else FittedExact(np.zeros(known.size), np.sort(known))
+    assert isinstance(level, FittedExact)
     pairs, wanted = in_order(level.shares, level.scores), in_order(ranks, scores)
     below, upto = (np.searchsorted(pairs, wanted, side) for side in ("left", "right"))
     equal, above = (upto - below).astype(np.float64), (known.size - upto).astype(np.float64)

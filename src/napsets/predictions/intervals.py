@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, ClassVar, Literal, overload
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from napsets.checks.values import check_size
 from napsets.errors import InvalidInputError, imported
 from napsets.predictions.prediction import Prediction
 from napsets.predictions.summary import IntervalsSummary
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,12 +137,12 @@ class PredictionIntervals(Prediction):
     if TYPE_CHECKING:
 
         @overload
-        def __getitem__(self, which: int | np.integer[Any] | str) -> tuple[float, float]: ...
+        def __getitem__(self, which: int | np.integer | str) -> tuple[float, float]: ...
 
         @overload
         def __getitem__(self, which: slice | Sequence[int] | AnyArray) -> PredictionIntervals: ...
 
-        def __getitem__(self, which: Any) -> Any: ...
+        def __getitem__(self, which: object) -> object: ...
 
     def one(self, row: int) -> tuple[float, float]:
         """Return the ends of one interval."""
@@ -168,7 +171,7 @@ class PredictionIntervals(Prediction):
         inside: BoolArray = (self.lower <= own) & (own <= self.upper)
         return inside
 
-    def same_as(self, other: Any) -> bool:
+    def same_as(self, other: object) -> bool:
         """Return whether other intervals have identical ends."""
         return (
             isinstance(other, PredictionIntervals)
@@ -192,7 +195,7 @@ class PredictionIntervals(Prediction):
 
     # -- tables ------------------------------------------------------------------------------------------------
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pyarrow.Table:
         """Return a PyArrow table: node, lower, upper, width, threshold, support, effective_size, alpha."""
         pa = imported("pyarrow", "cli")
         columns = {

@@ -15,7 +15,7 @@ from dataclasses import fields
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,11 @@ from napsets.checks.text import html_table
 from napsets.checks.values import Record, check_alpha, check_count, check_list, check_path, choose, plain, shown
 from napsets.errors import InvalidInputError, imported
 from napsets.predictions.summary import Summary
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
 
 #: What the truth has one entry for: each node of the graph, or each row of the prediction.
 Per = Literal["node", "set"]
@@ -136,7 +141,7 @@ class Prediction(Sealed, ABC):
         """Return whether each row contains its node's truth, one entry per row, as `own_labels` returns it."""
 
     @abstractmethod
-    def same_as(self, other: Any) -> bool:
+    def same_as(self, other: object) -> bool:
         """Return whether another prediction is identical for the same nodes."""
 
     @abstractmethod
@@ -148,7 +153,7 @@ class Prediction(Sealed, ABC):
         """Return what one row says."""
 
     @abstractmethod
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pyarrow.Table:
         """Return a PyArrow table."""
 
     @abstractmethod
@@ -156,7 +161,7 @@ class Prediction(Sealed, ABC):
         """Return the cells of one row after its node, for notebooks."""
 
     @classmethod
-    def of_names(cls, truth: ArrayLike, class_names: Sequence[str] | None) -> Any:
+    def of_names(cls, truth: ArrayLike, class_names: Sequence[str] | None) -> ArrayLike:
         """Return the truth in numbers, where it may be given by the names of classes."""
         return truth
 
@@ -363,7 +368,7 @@ class Prediction(Sealed, ABC):
         """What the nodes are called: their names where they have some, otherwise their numbers."""
         return self.nodes if self.ids is None else self.ids
 
-    def node_column(self) -> Any:
+    def node_column(self) -> pyarrow.Array:
         """Return the names of the nodes as an Arrow column, which holds integers or text, but not both."""
         pa, names = imported("pyarrow", "cli"), self.row_names
         if names.dtype == object and len({isinstance(name, str) for name in names}) == 2:
@@ -375,12 +380,12 @@ class Prediction(Sealed, ABC):
             names = texts
         return pa.array(names)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """Return the same table as a pandas frame."""
         imported("pandas", "spark")
         return self.to_arrow().to_pandas()
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> polars.DataFrame:
         """Return the same table as a Polars frame."""
         return imported("polars", "polars").from_arrow(self.to_arrow())
 
@@ -402,11 +407,11 @@ class Prediction(Sealed, ABC):
         return f"<p>{escape(repr(self))}</p>{html_table(self.shown, rows)}{more}"
 
 
-def _write_parquet(table: Any, path: Path) -> None:
+def _write_parquet(table: pyarrow.Table, path: Path) -> None:
     imported("pyarrow.parquet", "cli", "pyarrow").write_table(table, path)
 
 
-def _write_csv(table: Any, path: Path) -> None:
+def _write_csv(table: pyarrow.Table, path: Path) -> None:
     pa, csv = imported("pyarrow", "cli"), imported("pyarrow.csv", "cli", "pyarrow")
     for place, field in enumerate(table.schema):
         if pa.types.is_nested(field.type):
@@ -424,7 +429,7 @@ class ByName(Generic[Self]):
     def __repr__(self) -> str:
         return f"rows of {self._prediction!r} by the ids of their nodes"
 
-    def __getitem__(self, names: Any) -> Any:
+    def __getitem__(self, names: object) -> Any:
         wanted = as_column("names", names)
         rows = find_rows(self._prediction.row_names, wanted.reshape(-1))
         if rows.min(initial=0) < 0:

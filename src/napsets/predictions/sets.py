@@ -28,6 +28,9 @@ from napsets.errors import InvalidInputError, imported
 from napsets.predictions.prediction import Prediction
 from napsets.predictions.summary import SetsSummary
 
+if TYPE_CHECKING:
+    import pyarrow
+
 
 @dataclass(frozen=True, eq=False)
 class NodeThresholds:
@@ -193,7 +196,7 @@ class PredictionSets(Prediction):
         return rows
 
     @classmethod
-    def of_names(cls, truth: ArrayLike, class_names: Sequence[str] | None) -> Any:
+    def of_names(cls, truth: ArrayLike, class_names: Sequence[str] | None) -> ArrayLike:
         """Return labels as numbers of classes, −1 where one is missing; names are looked up."""
         return label_numbers(truth, class_names)
 
@@ -216,7 +219,7 @@ class PredictionSets(Prediction):
     if TYPE_CHECKING:
 
         @overload
-        def __getitem__(self, which: int | np.integer[Any] | str) -> list[Any]: ...
+        def __getitem__(self, which: int | np.integer | str) -> list[Any]: ...
 
         @overload
         def __getitem__(self, which: slice | Sequence[int] | AnyArray) -> PredictionSets: ...
@@ -253,7 +256,7 @@ class PredictionSets(Prediction):
         inside: BoolArray = self.member[np.arange(len(self)), own]
         return inside
 
-    def same_as(self, other: Any) -> bool:
+    def same_as(self, other: object) -> bool:
         """Return whether other sets hold the very same labels."""
         return isinstance(other, PredictionSets) and np.array_equal(self.member, other.member)
 
@@ -271,7 +274,7 @@ class PredictionSets(Prediction):
 
     # -- tables ------------------------------------------------------------------------------------------------
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pyarrow.Table:
         """Return a PyArrow table: node, labels, size, threshold, support, effective_size, alpha.
 
         Labels are the names of classes where these have some, otherwise integers; nodes are what their ids are. Sets

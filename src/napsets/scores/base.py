@@ -252,7 +252,7 @@ def make_score(score: object) -> Any:
     return score
 
 
-def score_name(score: Any) -> str:
+def score_name(score: object) -> str:
     """Return the registered name of a score with default settings, otherwise its repr."""
     name = SCORES.name_of(type(score))
     try:
@@ -293,7 +293,7 @@ class _ForeignLabels(BoundAround):
         return getattr(self.inner, name)
 
 
-def prediction_type(score: Any) -> type[Prediction]:
+def prediction_type(score: object) -> type[Prediction]:
     """Return the prediction class of a score (`PredictionSets` by default).
 
     A score that wraps another names what it makes itself, so that it cannot wrap one of another kind.
