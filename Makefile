@@ -63,7 +63,7 @@ package: $(VENV)/.dev  ## build wheel and source archive, and use the wheel alon
 	$(BIN)/python .ci/try_wheel.py dist/*.whl $(PYTHONS)
 
 docs: $(VENV)/.dev  ## build the documentation into site/, warnings are errors
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python -m mkdocs build --strict --quiet  # from here, so that pages find `studies`
 
 clean:  ## remove what is built, but not the virtual environment
 	rm -rf build dist site artifacts .mypy_cache .pytest_cache .ruff_cache .hypothesis
