@@ -49,6 +49,21 @@ def test_a_batch_that_is_wrong_somewhere_changes_nothing(world):
     assert live.status() == before
 
 
+def test_outputs_have_the_type_of_those_of_the_first_nodes(world):
+    _, p, y = world
+    narrow, wide = p.astype(np.float32), p.round(1)
+    wide[:, 0] = 1 - wide[:, 1:].sum(axis=1)
+    live = ns.Live("split", alpha=0.2)
+    live.add_nodes(np.arange(40), narrow[:40])
+    live.add_nodes(np.arange(40, 50), wide[40:50])
+    live.add_nodes(np.arange(50, 60), wide[50:].tolist())
+    live.add_labels(np.arange(40), y[:40])
+    together = np.concatenate([narrow[:40], wide[40:].astype(np.float32)])
+    batch = ns.SplitConformal().calibrate(together, y, np.arange(40)).predict(np.arange(40, 60), alpha=0.2)
+    assert np.array_equal(live.predict().member, batch.member)
+    assert np.array_equal(live.predict().thresholds, batch.thresholds)
+
+
 def test_what_was_saved_goes_on_from_where_it_was(world, tmp_path):
     live = grown(world)
     live.save(tmp_path / "store")

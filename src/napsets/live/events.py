@@ -252,14 +252,8 @@ class Draft:
             raise InvalidInputError(
                 f"`probabilities` must have one column per class, {self._classes}; got {rows.shape[1]} columns"
             )
-        if self._dtype is not None and rows.dtype != self._dtype:
-            # Narrower numbers are kept as they are; wider ones would silently be rounded.
-            if self._dtype == np.float32 and rows.dtype == np.float64 and not np.array_equal(rows, rows.astype("f4")):
-                raise InvalidInputError(
-                    "`probabilities` must be float32, as those of the first nodes were; got float64. Pass "
-                    "probabilities.astype('float32')."
-                )
-            rows = rows.astype(self._dtype)
+        if self._dtype is not None:  # JSON and CSV have no type of their own: all rows have that of the first nodes
+            rows = rows.astype(self._dtype, copy=False)
         self._classes, self._dtype = rows.shape[1], rows.dtype
         return rows
 
