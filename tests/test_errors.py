@@ -30,6 +30,14 @@ def test_a_missing_dependency_names_package_and_extra_even_from_another_process(
     assert (error.package, error.extra) == ("torch", "gnn")
 
 
+def test_what_helps_is_in_the_words_of_the_surface_even_from_another_process():
+    error = ns.InvalidInputError("`x` must be 1; got 2.", {"python": "Pass x=1.", "terminal": "Pass --x 1."})
+    for one in (error, pickle.loads(pickle.dumps(error))):
+        assert str(one) == one.on("python") == "`x` must be 1; got 2. Pass x=1."
+        assert one.on("terminal") == "`x` must be 1; got 2. Pass --x 1."
+        assert one.on("http") == "`x` must be 1; got 2."
+
+
 def test_every_class_of_errors_and_warnings_is_in_the_guide():
     guide = (Path(__file__).parents[1] / "docs" / "errors.md").read_text(encoding="utf-8")
     kinds = [kind for kind in vars(ns.errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]

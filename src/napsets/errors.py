@@ -15,8 +15,12 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
+
+#: Where a message is read: as an exception of Python, in the terminal, or in an answer of the service.
+Surface = Literal["python", "terminal", "http"]
 
 
 class NapsetsError(Exception):
@@ -24,7 +28,23 @@ class NapsetsError(Exception):
 
 
 class InvalidInputError(NapsetsError, ValueError):
-    """An argument has a value that it cannot have; the message names argument, expectation and value."""
+    """An argument has a value that it cannot have; the message names argument, expectation and value.
+
+    Parameters
+    ----------
+    message : str
+        The facts, which read the same everywhere.
+    helps : mapping, optional
+        What helps, in the words of each surface. `str` has those of Python.
+    """
+
+    def __init__(self, message: str = "", helps: Mapping[Surface, str] | None = None) -> None:
+        self.message, self.helps = message, dict(helps or {})
+        super().__init__(self.on("python"))
+
+    def on(self, surface: Surface) -> str:
+        """Return the message with what helps in the words of a surface."""
+        return f"{self.message} {self.helps.get(surface, '')}".rstrip()
 
 
 class FileFormatError(InvalidInputError):

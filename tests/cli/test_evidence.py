@@ -102,7 +102,9 @@ def test_nodes_in_both_files_calibrate(tmp_path, run, run_json, world, evidence,
 def test_what_cannot_teach_is_refused(tmp_path, run, world, files):
     shown = run("predict", *files, "-m", "naps", "-o", tmp_path / "s.parquet")
     assert shown.exit_code != 0
-    assert "`evidence` must be left out here, where it has nothing to teach" in " ".join(shown.stderr.split())
+    said = " ".join(shown.stderr.split())
+    assert "`evidence` must be left out here, where it has nothing to teach" in said
+    assert said.endswith("Use --method auto, informed or naps-exact, which learn from it.")
     again = [*world.files, "--evidence", world.labels_file]
     shown = run("predict", *again, "-o", tmp_path / "s.parquet")
     assert "300 of nodes that have one there, and those calibrate" in " ".join(shown.stderr.split())

@@ -65,6 +65,22 @@ def test_update_with_a_bad_file_enters_nothing(run: Any, store: Path, tmp_path: 
         assert live.status() == before
 
 
+def test_what_helps_is_said_in_options(run: Any, store: Path, tmp_path: Path) -> None:
+    with Live.open(store) as live:
+        known, classes, labelled = live.ids(), live.class_names, live.status()["labels"]
+        assert labelled
+        assert classes is not None
+        free = set(live.predict().row_names.tolist())
+        label = write(tmp_path / "l.csv", "node,label", f"{next(i for i in known if i not in free)},{classes[0]}")
+        result = run("update", store, "--labels", label)
+        assert "Stop the process that has it. `napsets status` can read it meanwhile." in result.stderr
+    one = write(
+        tmp_path / "n.csv", "node," + ",".join(classes), f"{known[0]}," + ",".join("1" + "0" * len(classes[1:]))
+    )
+    assert "Pass them as --probabilities to replace" in run("update", store, "--nodes", one).stderr
+    assert "Pass it as --correct to replace it" in run("update", store, "--labels", label).stderr
+
+
 @pytest.mark.parametrize("ids", [["ann", "bob", "eve"], [5, 6, 7]])
 def test_the_direction_of_edges_and_the_kind_of_ids_are_those_of_the_store(
     run: Any, tmp_path: Path, ids: list[Any]

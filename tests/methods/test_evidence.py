@@ -179,7 +179,8 @@ NOMINAL = {
 
 @pytest.mark.parametrize("method", NOMINAL.values(), ids=NOMINAL)
 def test_methods_without_held_out_labels_say_why_they_take_no_evidence(method):
-    with pytest.raises(ns.InvalidInputError, match=r"`evidence` .* nothing to teach: .* all calibration labels"):
+    words = r"`evidence` .* nothing to teach: .* all calibration labels\. Use Auto\(\), make_method\('informed'\)"
+    with pytest.raises(ns.InvalidInputError, match=words):
         calibrate(method)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import socket
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,9 @@ TOKEN = "a token of thirty characters!!".replace(" ", "-")
         ("/nodes", {"nodes": [{"node": "x", "probabilities": [0.5, 0.25]}]}, 422, "probabilities"),
         ("/nodes", {"nodes": [{"node": "x", "probabilities": [0.5, 0.25, 0.5]}]}, 422, "sum to 1"),
         ("/nodes", {"nodes": [{"node": 2**64, "probabilities": [1, 0, 0]}]}, 422, "2^63"),
+        ("/nodes", {"nodes": [{"node": "x", "probabilities": [3, -1, -1]}]}, 422, "put them through a softmax first"),
+        ("/nodes", {"nodes": [{"node": "n1", "probabilities": [1, 0, 0]}]}, 422, "send them to POST /probabilities"),
+        ("/labels", {"labels": [{"node": "n0", "label": 0}]}, 422, "send it to PUT /labels"),
         ("/edges", {"edges": [{"source": "n1", "target": 5}]}, 422, "5"),
         ("/sets", {"nodes": ["n1"], "alpha": 1.5}, 422, "alpha"),
         ("/sets", {"nodes": ["n1", "nobody"]}, 422, "nobody"),
@@ -56,6 +60,8 @@ def test_what_is_refused_is_said_in_a_sentence_and_changes_nothing(
     answer = client.post(path, json=body)
     assert answer.status_code == status
     assert sentence in answer.json()["error"]
+    foreign = r"\w\(|\w=\w|--\w|(add|set|remove)_\w"  # Python, or options of the command
+    assert not re.search(foreign, answer.json()["error"].replace("alert(1)", ""))
     assert client.get("/status").json()["events"] == before
 
 

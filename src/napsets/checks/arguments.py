@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.values import shown
-from napsets.errors import InvalidInputError, NapsetsWarning, warn
+from napsets.errors import InvalidInputError, NapsetsWarning, Surface, warn
 
 #: An array of any type.
 AnyArray = npt.NDArray[Any]
@@ -70,10 +70,13 @@ BoolArray = npt.NDArray[np.bool_]
 #: probabilities written with four decimals within 1e-3.
 ROW_SUM_TOLERANCE = 1e-3
 
-_SOFTMAX = (
-    "If they are logits, pass logits=True to calibrate(...), or put them through a softmax (scipy.special.softmax(x, "
-    "axis=1)); if they were rounded, divide each row by its sum."
-)
+_ROUNDED = "if they were rounded, divide each row by its sum."
+_SOFTMAX: dict[Surface, str] = {
+    "python": "If they are logits, pass logits=True to calibrate(...), or put them through a softmax "
+    f"(scipy.special.softmax(x, axis=1)); {_ROUNDED}",
+    "terminal": f"If they are logits, add --logits; {_ROUNDED}",
+    "http": f"If they are logits, put them through a softmax first; {_ROUNDED}",
+}
 
 
 #: Anything that NumPy can convert, torch tensors among them.
@@ -226,13 +229,13 @@ def check_probabilities(value: object, *, num_nodes: int | None = None) -> AnyAr
     if array.size and array.min() < 0:
         row, column = divmod(int(array.argmin()), array.shape[1])
         raise InvalidInputError(
-            f"`probabilities` must not be negative; row {row}, class {column} is {array[row, column]:.6g}. {_SOFTMAX}"
+            f"`probabilities` must not be negative; row {row}, class {column} is {array[row, column]:.6g}.", _SOFTMAX
         )
     off = np.abs(sums - 1.0)
     if off.size and off.max() > ROW_SUM_TOLERANCE:
         row = int(np.argmax(off > ROW_SUM_TOLERANCE))
         raise InvalidInputError(
-            f"`probabilities` must have rows that sum to 1; row {row} sums to {sums[row]:.6g}. {_SOFTMAX}"
+            f"`probabilities` must have rows that sum to 1; row {row} sums to {sums[row]:.6g}.", _SOFTMAX
         )
     return array
 

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from napsets.checks.text import visible
-from napsets.errors import MissingDependencyError, NapsetsError
+from napsets.errors import InvalidInputError, MissingDependencyError, NapsetsError
 
 if TYPE_CHECKING:
     import typer
@@ -165,6 +165,8 @@ def report_error(error: BaseException, *, debug: bool = False) -> int:
 def _describe(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted; no file was left half-written."
+    if isinstance(error, InvalidInputError):
+        return error.on("terminal")
     if isinstance(error, NapsetsError):
         return str(error)
     if isinstance(error, OSError) and error.errno is not None:

@@ -70,7 +70,7 @@ def wrong_use(flag: str | None = None) -> Iterator[None]:
     try:
         yield
     except InvalidInputError as error:
-        raise typer.BadParameter(str(error), param_hint=flag) from error
+        raise typer.BadParameter(error.on("terminal"), param_hint=flag) from error
 
 
 # -- standard streams --------------------------------------------------------------------------------------------------

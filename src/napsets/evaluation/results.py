@@ -13,7 +13,7 @@ import numpy as np
 from napsets.checks.arguments import AnyArray, BoolArray, FloatArray, IntArray
 from napsets.checks.text import html_table
 from napsets.checks.values import Record, Values
-from napsets.errors import imported
+from napsets.errors import Surface, imported
 from napsets.evaluation.judgement import Judgement
 from napsets.evaluation.kinds import Kind, Strata, kind_of
 from napsets.evaluation.metrics import mean_and_error
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import altair
     import pandas
 
-    from napsets.evaluation.sentences import Surface
     from napsets.evaluation.verdict import Verdict
 
 #: Methods that are printed, and how wide, so that a comparison fits a screen.

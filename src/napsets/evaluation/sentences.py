@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from napsets.checks.text import percent
 from napsets.checks.values import Values
+from napsets.errors import Surface
 from napsets.predictions import PredictionIntervals
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from napsets.evaluation.gaps import WeakGroup
     from napsets.evaluation.judgement import Interval
     from napsets.evaluation.verdict import Verdict
-
-Surface = Literal["terminal", "python"]
 
 #: A width as it is written.
 wide = PredictionIntervals.size_text

@@ -20,7 +20,7 @@ import numpy as np
 
 from napsets.checks.arguments import AnyArray, IntArray
 from napsets.checks.values import Record
-from napsets.errors import NapsetsWarning
+from napsets.errors import NapsetsWarning, Surface
 from napsets.evaluation import sentences
 from napsets.evaluation.drift import Drift, accuracy_on, drifts, drifts_in
 from napsets.evaluation.findings import SHORT, Finding, find_all
@@ -112,7 +112,7 @@ class Verdict:
     infinite: float | None = None
     baseline_infinite: float | None = None
     prediction: type[Prediction] = PredictionSets  #: What is predicted: `PredictionSets` or `PredictionIntervals`.
-    surface: sentences.Surface = "python"  #: Where the verdict is read, which decides how it names what helps.
+    surface: Surface = "python"  #: Where the verdict is read, which decides how it names what helps.
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ class Verdict:
 
 
 def judge_methods(
-    comparison: Comparison, *, class_names: Sequence[str] | None = None, surface: sentences.Surface = "python"
+    comparison: Comparison, *, class_names: Sequence[str] | None = None, surface: Surface = "python"
 ) -> Verdict:
     """Return the verdict on a comparison.
 
@@ -264,7 +264,7 @@ def foresee(
     infinite: int,
     outputs: AnyArray,
     class_names: Sequence[str] | None = None,
-    surface: sentences.Surface = "python",
+    surface: Surface = "python",
 ) -> Verdict:
     """Return the verdict on predictions that no truth judges: what was chosen, is expected and is promised."""
     kind, score, scored = kind_of(calibrated.prediction), calibrated.method.score, calibrated.scored

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import IntArray, as_array, as_column, check_known, check_probabilities, refuse_masked
 from napsets.checks.frames import label_numbers
 from napsets.checks.values import check_list, choose, shown
-from napsets.errors import InvalidInputError
+from napsets.errors import InvalidInputError, Surface
 from napsets.features import check_features
 from napsets.live.monitoring import ALARMS
 from napsets.live.state import Array, FeatureRows, NodeId, State, as_objects, unknown
@@ -33,6 +33,19 @@ KINDS: dict[str, tuple[str, ...]] = {
     "reset alarms": ("names",),
     "steer": ("kinds", "rates"),
     "predictions": ("ids", "alpha", "level", "member"),
+}
+
+Helps = Mapping[Surface, str] | None
+#: How to replace outputs and labels that are there.
+_REPLACE: Helps = {
+    "python": "Pass them to set_probabilities to replace their outputs.",
+    "terminal": "Pass them as --probabilities to replace their outputs.",
+    "http": "To replace their outputs, send them to POST /probabilities.",
+}
+_CORRECT: Helps = {
+    "python": "Remove it first (remove_labels) to replace it.",
+    "terminal": "Pass it as --correct to replace it.",
+    "http": "To replace it, send it to PUT /labels.",
 }
 
 
@@ -153,8 +166,7 @@ class Draft:
         """Enter new nodes."""
         names = as_ids("ids", ids)
         rows = self._rows(names, probabilities)
-        way = ". Pass them to set_probabilities to replace their outputs."
-        self._refuse(names, self._labels_of(names) > -2, "new", "are there already", way)
+        self._refuse(names, self._labels_of(names) > -2, "new", "are there already", _REPLACE)
         _refuse_repeats("ids", names)
         table = self._features(names, features)
         self._later.append(((names,), -1))
@@ -191,8 +203,7 @@ class Draft:
     def add_labels(self, ids: object, labels: object) -> None:
         """Enter labels of nodes that have none."""
         names = self._existing(ids)
-        way = ". Remove it first (remove_labels) to replace it."
-        self._refuse(names, self._labels_of(names) >= 0, "of nodes without a label", "have one", way)
+        self._refuse(names, self._labels_of(names) >= 0, "of nodes without a label", "have one", _CORRECT)
         numbers = label_numbers(np.atleast_1d(as_column("labels", labels)), self.state.class_names)
         column = check_known(numbers, size=names.size, num_classes=int(self._classes or 0))
         self._later.append(((names,), 0))
@@ -309,10 +320,10 @@ class Draft:
         if missing.any() and not self.repeated:
             raise unknown(name, names[missing])
 
-    def _refuse(self, names: Array, wrong: npt.NDArray[np.bool_], must_be: str, are: str, way: str = "") -> None:
+    def _refuse(self, names: Array, wrong: npt.NDArray[np.bool_], must_be: str, are: str, helps: Helps = None) -> None:
         if wrong.any() and not self.repeated:
             first = shown(names[wrong].tolist()[0])
-            raise InvalidInputError(f"`ids` must be {must_be}; {int(wrong.sum())} {are}, {first} first{way}")
+            raise InvalidInputError(f"`ids` must be {must_be}; {int(wrong.sum())} {are}, {first} first.", helps)
 
     def _labels_of(self, names: Array) -> IntArray:
         """Return the labels of nodes after the batch so far, coded as in `State`."""

@@ -339,8 +339,8 @@ def _take_lock(folder: Path) -> sqlite3.Connection | BinaryIO:
     """
     if not _can_write(folder):
         raise InvalidInputError(
-            f"`path` must be a folder that can be written to; {folder} cannot. Free or mend its disk, or pass "
-            f"read_only=True."
+            f"`path` must be a folder that can be written to; {folder} cannot.",
+            {"python": "Free or mend its disk, or pass read_only=True.", "terminal": "Free or mend its disk."},
         )
     if sys.platform == "win32":
         lock: sqlite3.Connection | BinaryIO = sqlite3.connect(
@@ -356,8 +356,11 @@ def _take_lock(folder: Path) -> sqlite3.Connection | BinaryIO:
     except (sqlite3.Error, OSError) as error:
         lock.close()
         raise InvalidInputError(
-            f"`path` must not be open for writing elsewhere; {folder} is ({error}). Close it there, or pass "
-            f"read_only=True."
+            f"`path` must not be open for writing elsewhere; {folder} is.",
+            {
+                "python": "Close it there, or pass read_only=True.",
+                "terminal": "Stop the process that has it. `napsets status` can read it meanwhile.",
+            },
         ) from error
     return lock
 

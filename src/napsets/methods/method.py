@@ -148,8 +148,11 @@ class Method(Calibratable):
         if data.evidence is not None and not self.uses_evidence:
             raise InvalidInputError(
                 "`evidence` must be left out here, where it has nothing to teach: a nominal level sets its thresholds "
-                "on all calibration labels. Pass exact=True (--level exact), or use Auto() or the method 'informed', "
-                "which learn from it."
+                "on all calibration labels.",
+                {
+                    "python": "Use Auto(), make_method('informed') or NAPS(exact=True), which learn from it.",
+                    "terminal": "Use --method auto, informed or naps-exact, which learn from it.",
+                },
             )
         scoring, ranking = data.steps(1, 1)
         scored = data.scored(self.score, self.level, self.seed)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from napsets.errors import Surface
 from napsets.evaluation.findings import Finding
-from napsets.evaluation.sentences import Surface, named
+from napsets.evaluation.sentences import named
 from napsets.evaluation.verdict import Verdict
 from napsets.report.parts import Parts, Shown
 from napsets.report.words import Words, plural

@@ -225,6 +225,8 @@ async def _refuse(request: Request, error: Exception) -> JSONResponse:
         status = 500
     elif isinstance(error, InvalidInputError) and text.startswith("`key`"):
         status = 409
+    elif isinstance(error, InvalidInputError):
+        text = error.on("http")
     elif isinstance(error, HTTPException):
         status, headers = error.status_code, error.headers  # which say what methods are allowed
         nothing = f"there is nothing at {request.url.path!r}"
