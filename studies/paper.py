@@ -16,7 +16,6 @@ from studies.paper_tables import (
     ablation_figures,
     accuracy,
     claims_table,
-    counts_table,
     metric_tables,
     table1,
 )
@@ -95,30 +94,25 @@ class PaperRows(NamedTuple):
         return self.coverage[self.scope.presets[0]]
 
 
-def sections(rows: PaperRows, target: str) -> list[str | Table]:
+def section(rows: PaperRows, target: str) -> list[str | Table]:
     """Return the part of the page that is about a target."""
     shown, scope = rows.shown, rows.scope
     parts: dict[str, list[str | Table]] = {
         "table1": [table1(rows.datasets)],
-        "table2": [accuracy(shown, scope), *metric_tables(shown, scope, 2)],
-        "table3": [*metric_tables(shown, scope, 3), claims_table(shown, scope)],
+        "table2": [accuracy(rows.coverage, scope), *metric_tables(shown, scope, 2)],
+        "table3": [*metric_tables(shown, scope, 3)],
         "ablation": [ablation(shown, scope)],
         "sbm": [block_paragraph(rows.blocks), block_table(rows.blocks)],
     }
-    for preset in scope.presets[1:]:
-        if rows.coverage[preset] and target in ("table2", "table3"):
-            number, heading = int(target[-1]), f"### With the preset `{preset}`"
-            first = (
-                accuracy(rows.coverage[preset], scope) if number == 2 else claims_table(rows.coverage[preset], scope)
-            )
-            parts[target] += [heading, first, *metric_tables(rows.coverage[preset], scope, number)]
     return parts[target]
 
 
 def summary(rows: PaperRows, target: str) -> list[str | Table]:
     """Return the parts that the command prints: the sections of the target."""
     targets = [name for name in TARGETS if name != "all"] if target == "all" else [target]
-    parts = [part for name in targets for part in sections(rows, name)]
+    parts = [part for name in targets for part in section(rows, name)]
+    if "table3" in targets:
+        parts.append(claims_table(rows.coverage, rows.scope))
     return [part for part in parts if part and (isinstance(part, str) or part.rows)]
 
 
@@ -133,8 +127,8 @@ def page(rows: PaperRows) -> str:
     pictures = {
         "ablation": [f"![{name}](figures/{name}.svg)" for name in ablation_figures(shown, scope)],
     }
-    parts = {name: [*sections(rows, name), *pictures.get(name, [])] for name in TARGETS if name != "all"}
-    claims = [counts_table(rows.coverage, scope)]
+    parts = {name: [*section(rows, name), *pictures.get(name, [])] for name in TARGETS if name != "all"}
+    claims = claims_table(rows.coverage, scope)
     return fill_page("reproduction", COMMAND, parts | {"settings": _settings(shown, scope), "claims": claims})
 
 

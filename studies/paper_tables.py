@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from statistics import fmean
-from typing import NamedTuple
 
 import numpy as np
 
 from studies.coverage import PROTOCOLS
 from studies.setups import BASELINE, CORRECTED, METHODS, MODELS, PRINTED, PRINTED_DATASETS, SETUPS
-from studies.tables import Chart, Entry, Row, Spread, Table, altair, colours, grouped, interval, select, spread
+from studies.tables import (
+    Chart,
+    Entry,
+    Row,
+    Spread,
+    Table,
+    altair,
+    colours,
+    distinct,
+    grouped,
+    interval,
+    select,
+    spread,
+)
 
 #: The number of the table of each metric, what tables call it, and digits after the point.
 METRIC_NAMES = {
@@ -72,14 +83,16 @@ def table1(rows: Sequence[Row]) -> Table:
     return Table("Table 1: datasets", columns, lines, {"N^cal": 0}, notes)
 
 
-def accuracy(rows: Sequence[Row], scope: Scope) -> Table:
-    """Return the models' test accuracies and the published ones."""
+def accuracy(coverage: Mapping[str, Sequence[Row]], scope: Scope) -> Table:
+    """Return the models' test accuracies with each preset, and the published ones."""
     lines: list[list[Entry]] = []
-    for dataset, model in _models(rows, scope):
-        ours = select(rows, dataset=dataset, model=model, method=BASELINE, protocol=scope.protocols[0])
-        mean, theirs = spread(ours, "accuracy"), PRINTED.get(("accuracy", dataset, model, BASELINE))
-        lines.append([SETUPS[dataset].title, MODELS[model], mean, theirs, _difference(mean, theirs), len(ours)])
-    columns = ["Dataset", "Model", "Accuracy", "Printed", "Δ", "Seeds"]
+    for preset, rows in coverage.items():
+        for dataset, model in _models(rows, scope):
+            ours = select(rows, dataset=dataset, model=model, method=BASELINE, protocol=scope.protocols[0])
+            mean, theirs = spread(ours, "accuracy"), PRINTED.get(("accuracy", dataset, model, BASELINE))
+            place = [SETUPS[dataset].title, preset, MODELS[model]]
+            lines.append([*place, mean, theirs, _difference(mean, theirs), len(ours)])
+    columns = ["Dataset", "Preset", "Model", "Accuracy", "Printed", "Δ", "Seeds"]
     return Table("Table 2: accuracy on the test nodes", columns, lines)
 
 
@@ -199,104 +212,59 @@ def _difference(ours: Spread | None, theirs: float | None) -> float | None:
     return None if ours is None or theirs is None else ours.mean - theirs
 
 
-class Claim(NamedTuple):
-    """A claim about NAPS compared with APS: that a metric, or its distance from the target, is smaller for NAPS."""
-
-    name: str  #: column heading
-    metric: str  #: the metric it is about
-    digits: int = 3  #: digits after the point
-
-    def difference(self, ours: float, theirs: float, alpha: float) -> float:
-        """Return the compared value of NAPS less that of APS; coverage is to be near 1 − alpha."""
-        if self.metric == "coverage":
-            ours, theirs = abs(ours - (1.0 - alpha)), abs(theirs - (1.0 - alpha))
-        return ours - theirs
+#: What the paper claims of NAPS compared with APS: that it has less of a metric, or coverage nearer to 1 − alpha.
+CLAIMS = {
+    "Tighter sets": "mean_size",
+    "Coverage nearer 1−α": "coverage",
+    "Lower SSCV": "sscv",
+    "Lower PCCV": "pccv",
+}
 
 
-CLAIMS = (
-    Claim("Tighter sets", "mean_size", digits=2),
-    Claim("Coverage nearer 1−α", "coverage"),
-    Claim("Lower SSCV", "sscv"),
-    Claim("Lower PCCV", "pccv"),
-)
+def difference(metric: str, ours: float, theirs: float, alpha: float) -> float:
+    """Return the compared value of NAPS less that of APS, which a claim says is negative."""
+    if metric == "coverage":
+        ours, theirs = abs(ours - (1.0 - alpha)), abs(theirs - (1.0 - alpha))
+    return ours - theirs
 
 
-def judge(rows: Sequence[Row], scope: Scope) -> list[Row]:
-    """Judge every claim for each dataset, model, protocol and NAPS method that have rows.
+def verdict(rows: Sequence[Row], metric: str, scope: Scope) -> str:
+    """Return ``holds`` or ``fails`` where the 95 % Student interval over seeds excludes 0, and ``open`` elsewhere.
 
-    The columns: `differences` to APS for each seed (the claim is that they are negative), their `mean`, and the `word`
-    for the verdict.
+    `rows` are those of one model and protocol. With one seed there is no interval.
     """
-    judged: list[Row] = []
-    for dataset, model, protocol, method in product(scope.datasets, scope.models, scope.protocols, METHODS):
-        here = select(rows, dataset=dataset, model=model, protocol=protocol)
-        if method == BASELINE or not select(here, method=method):
-            continue
-        place = {"dataset": dataset, "model": model, "protocol": protocol, "method": method}
-        base = {row["seed"]: row for row in select(here, method=BASELINE)}
-        ours = [row for row in select(here, method=method, hops=scope.hops) if row["seed"] in base]
-        for claim in CLAIMS:
-            pairs = [(row[claim.metric], base[row["seed"]][claim.metric]) for row in ours]
-            differences = [claim.difference(*pair, scope.alpha) for pair in pairs if None not in pair]
-            mean = fmean(differences) if differences else None
-            judged.append({**place, "claim": claim, "mean": mean, "word": _word(differences)})
-            judged[-1]["differences"] = differences
-    return judged
-
-
-def _word(differences: Sequence[float]) -> str:
-    """Return ``holds`` or ``fails`` if the 95 % Student interval of the mean difference excludes 0, else ``open``.
-
-    With one seed there is no interval, and every claim is open.
-    """
+    base = {row["seed"]: row[metric] for row in select(rows, method=BASELINE)}
+    ours = {row["seed"]: row[metric] for row in select(rows, method="NAPS", hops=scope.hops)}
+    pairs = [(value, base[seed]) for seed, value in ours.items() if seed in base]
+    differences = [difference(metric, *pair, scope.alpha) for pair in pairs if None not in pair]
     if len(differences) < 2:
         return "open"
     _, low, high = interval(np.array(differences))
     return "holds" if high < 0 else "fails" if low > 0 else "open"
 
 
-def claims_table(rows: Sequence[Row], scope: Scope) -> Table:
-    """Return the verdicts on every NAPS method."""
-    lines = []
-    for (dataset, model, *place), judged in grouped(
-        judge(rows, scope), "dataset", "model", "protocol", "method"
-    ).items():
-        texts = [
-            f"{row['word']} ({row['mean']:+.{row['claim'].digits}f})" if row["differences"] else "–" for row in judged
-        ]
-        lines.append([SETUPS[dataset].title, MODELS[model], *place, *texts])
-    columns = ["Dataset", "Model", "Protocol", "Method", *(claim.name for claim in CLAIMS)]
-    notes = [
-        "In brackets: the method minus APS, mean over training seeds. `holds` and `fails`: the 95 % Student interval "
-        "of the paired difference excludes 0; `open`: it does not."
-    ]
-    return Table("The paper's claims", columns, lines, notes=notes)
-
-
-def counts_table(coverage: Mapping[str, Sequence[Row]], scope: Scope) -> Table:
+def claims_table(coverage: Mapping[str, Sequence[Row]], scope: Scope) -> Table:
     """Return for how many models each claim about NAPS holds, here and in the published numbers."""
     lines: list[list[Entry]] = []
     for preset, rows in coverage.items():
-        for (dataset, protocol), judged in grouped(
-            select(judge(rows, scope), method="NAPS"), "dataset", "protocol"
-        ).items():
-            words = [[row["word"] for row in select(judged, claim=claim)] for claim in CLAIMS]
-            seeds = str(max(len(row["differences"]) for row in judged))
+        for dataset, protocol in product(scope.datasets, scope.protocols):
+            here = select(rows, dataset=dataset, protocol=protocol)
+            by_model = grouped(here, "model").values()
+            words = [[verdict(ours, metric, scope) for ours in by_model] for metric in CLAIMS.values()]
             texts = [f"{w.count('holds')} of {len(w)}, {w.count('fails')} fail" for w in words]
-            lines.append([SETUPS[dataset].title, preset, protocol, seeds, *texts])
+            if here:
+                lines.append([SETUPS[dataset].title, preset, protocol, str(len(distinct(here, "seed"))), *texts])
     for dataset in scope.datasets:
-        printed = [
-            [
-                claim.difference(PRINTED[place], PRINTED[claim.metric, dataset, model, BASELINE], scope.alpha)
-                for model in scope.models
-                if (place := (claim.metric, dataset, model, "NAPS")) in PRINTED
-            ]
-            for claim in CLAIMS
-        ]
-        if all(printed):
-            texts = [f"{sum(round(gap, 6) < 0 for gap in gaps)} of {len(gaps)}" for gaps in printed]
+        models = [model for model in scope.models if ("mean_size", dataset, model, "NAPS") in PRINTED]
+        texts = []
+        for metric in CLAIMS.values():
+            naps, aps = ([PRINTED[metric, dataset, model, method] for model in models] for method in ("NAPS", BASELINE))
+            differences = [difference(metric, *pair, scope.alpha) for pair in zip(naps, aps, strict=True)]
+            holds = sum(round(value, 6) < 0 for value in differences)
+            texts.append(f"{holds} of {len(models)}")
+        if models:
             lines.append([SETUPS[dataset].title, "printed", None, "1", *texts])
-    columns = ["Dataset", "Preset", "Protocol", "Seeds", *(claim.name for claim in CLAIMS)]
+    columns = ["Dataset", "Preset", "Protocol", "Seeds", *CLAIMS]
     notes = [
         "Models for which the difference between NAPS and APS has the claimed sign and its 95 % Student interval over "
         "seeds excludes 0, and for which it fails likewise; the others are open. A single seed decides nothing."
