@@ -33,46 +33,19 @@ PathLike = str | os.PathLike[str]
 #: The arrays of an npz file by their names.
 Arrays = Mapping[str, npt.NDArray[Any]]
 
-#: The npz files of the project, called like the graph with underscores.
-COLLECTION: dict[str, str] = {
-    "cora-ml": "papers that cite: 2,995 nodes, 16,316 edges, 2,879 features, 7 classes",
-    "citeseer-full": "papers that cite: 4,230 nodes, 10,674 edges, 602 features, 6 classes",
-    "dblp": "papers that cite: 17,716 nodes, 105,734 edges, 1,639 features, 4 classes",
-    "blogcatalog": "friends who blog: 5,196 nodes, 343,486 edges, 8,189 features, 6 classes",
-    "flickr-small": "friends with photos: 7,575 nodes, 479,476 edges, 12,047 features, 9 classes",
-    "squirrel-filtered": "pages that link: 2,223 nodes, 93,996 edges, 2,089 features, 5 classes",
-    "actor": "actors on the same page: 7,600 nodes, 53,318 edges, 932 features, 5 classes",
-    "minesweeper": "cells of a grid, a fifth mined: 10,000 nodes, 78,804 edges, 7 features, 2 classes",
-    "tolokers": "workers on the same tasks: 11,758 nodes, 1,038,000 edges, 10 features, 2 classes",
-    "wiki-chameleon-traffic": "pages that link, by fifths of traffic: 2,277 nodes, 3,132 features, 5 classes",
-    "wiki-squirrel-traffic": "pages that link, by fifths of traffic: 5,201 nodes, 3,148 features, 5 classes",
-}
+#: The npz files of the project, called like the graph with underscores; benchmarks/data/README.md describes them.
+COLLECTION = (
+    *("cora-ml", "citeseer-full", "dblp", "blogcatalog", "flickr-small", "squirrel-filtered", "actor", "minesweeper"),
+    *("tolokers", "wiki-chameleon-traffic", "wiki-squirrel-traffic"),
+)
 #: Those whose nodes have a time.
-TIMED: dict[str, str] = {
-    "metamath-nf": "theorems that use others, 1992 to 2024: 6,174 nodes, 87,588 edges, 173 features, 11 classes",
-    "mathlib": "modules that import others, 2021 to 2026: 8,374 nodes, 52,412 edges, 1,000 features, 18 classes",
-    "spack": "packages that need others, 2015 to 2026: 8,931 nodes, 62,514 edges, 1,500 features, 7 classes",
-    "eips": "proposals that name others, 2015 to 2026: 1,195 nodes, 6,338 edges, 1,500 features, 6 classes",
-}
-#: Npz files of large graphs with their published split, which are not kept with the project.
-LARGE: dict[str, str] = {
-    "flickr-graph": "flickr without its features: 89,250 nodes, 899,756 edges, 7 classes",
-    "ogbn-arxiv": "papers, with an LLM's categories: 169,343 nodes, 2,315,598 edges, 200 features, 40 classes",
-}
-_LARGE_FILES = {"flickr-graph": "flickr_graphsaint.npz"}
+TIMED = ("metamath-nf", "mathlib", "spack", "eips")
+#: The npz files of large graphs with their published split, which are not kept with the project: Flickr without its
+#: features, and the papers of ogbn-arxiv with an LLM's categories.
+LARGE = {"flickr-graph": "flickr_graphsaint.npz", "ogbn-arxiv": "ogbn_arxiv.npz"}
 #: Folders of GraphSAINT's files.
-GRAPHSAINT: dict[str, str] = {
-    "flickr": "images that share properties: 89,250 nodes, 899,756 edges, 500 features, 7 classes",
-    "reddit2": "posts with the same readers: 232,965 nodes, 23,213,838 edges, 602 features, 41 classes",
-}
-#: What each graph is, in one line.
-DESCRIPTIONS: dict[str, str] = {
-    "amazon-computers": "products bought together: 13,752 nodes, 491,722 edges, 767 features, 10 classes",
-    **COLLECTION,
-    **TIMED,
-    **LARGE,
-    **GRAPHSAINT,
-}
+GRAPHSAINT = ("flickr", "reddit2")
+NAMES = ("amazon-computers", *COLLECTION, *TIMED, *LARGE, *GRAPHSAINT)
 RAW_FILES = ("adj_full.npz", "feats.npy", "class_map.json", "role.json")
 #: Where the project keeps npz files.
 DATA = Path(__file__).parents[1] / "benchmarks" / "data"
@@ -86,7 +59,7 @@ def file_name(name: str) -> str:
     """Return the path of a graph's file below the folder of graphs, or that of the first of its files."""
     if name in GRAPHSAINT:
         return f"{name}/{RAW_FILES[0]}"
-    return _LARGE_FILES.get(name, f"{name.replace('-', '_')}.npz")
+    return LARGE.get(name, f"{name.replace('-', '_')}.npz")
 
 
 def is_available(name: str, root: PathLike = DATA) -> bool:
@@ -97,12 +70,12 @@ def is_available(name: str, root: PathLike = DATA) -> bool:
 
 
 def load(name: str, *, root: PathLike = DATA, seed: int = 0, **options: Any) -> NodeDataset:
-    """Load a graph of `DESCRIPTIONS`, or a synthetic one of napsets, by its name.
+    """Load a graph of `NAMES`, or a synthetic one of napsets, by its name.
 
     `root` is the folder with the npz files, and with one subfolder for each graph of `GRAPHSAINT`. The seed draws the
     split, unless it is published; `options` are those of a synthetic graph.
     """
-    choose("name", name, dict.fromkeys([*DESCRIPTIONS, *datasets.DATASETS]))
+    choose("name", name, dict.fromkeys([*NAMES, *datasets.DATASETS]))
     if name in GRAPHSAINT:
         return read_graphsaint(Path(root) / name, name=name)
     if name in datasets.DATASETS:
