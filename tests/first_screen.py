@@ -4,7 +4,8 @@ Part of the labels are revealed, at random or under a false premise that is plan
 each sentence of its first screen is recognised and compared with numbers that are computed anew, and with the labels
 that the report has not seen. A sentence that is not recognised is an error, so that no new one goes unchecked.
 
-``python -m studies.claims`` checks ten graphs, ``python -m studies.claims eips cora-ml`` the ones that are named.
+``python tests/first_screen.py`` checks ten graphs, ``python tests/first_screen.py eips cora-ml`` the ones that are
+named; ``src`` and the folder of the project must be on the path.
 """
 
 from __future__ import annotations

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("sklearn")
-claims = pytest.importorskip("studies.claims")
+first_screen = pytest.importorskip("first_screen")
 
 
 @pytest.mark.parametrize(
     ("graph", "premise"),
     [
-        *(("eips", premise) for premise in claims.PREMISES),
+        *(("eips", premise) for premise in first_screen.PREMISES),
         ("cora-ml", "random"),
         ("cora-ml", "leaked"),
         ("squirrel-filtered", "random"),
@@ -19,13 +19,13 @@ claims = pytest.importorskip("studies.claims")
     ],
 )
 def test_the_first_screen_says_nothing_false(graph: str, premise: str) -> None:
-    assert claims.check_world(claims.make_world(graph, premise)) == []
+    assert first_screen.check_world(first_screen.make_world(graph, premise)) == []
 
 
 def test_a_false_sentence_and_an_unknown_one_are_noticed() -> None:
-    world = claims.make_world("eips")
-    comparison = claims.compared(world)
-    wrong = claims.Checker(world, comparison).check(
+    world = first_screen.make_world("eips")
+    comparison = first_screen.compared(world)
+    wrong = first_screen.Checker(world, comparison).check(
         [
             "For 12 of 100 nodes, the true class is in the list.",
             "100 of 100 lists have at most 1 class, and 0 of 100 have more than 1.",
