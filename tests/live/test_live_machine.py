@@ -99,10 +99,8 @@ class Growth(RuleBasedStateMachine):
         tested = not apart or not in_reference(self.model.seed, number, self.model.share)
         u = float(uniforms(self.model.seed, np.array([event]))[0])
         if calibrated is None:
-            # Under a map that has lost its reference, ranks are 0 and scores alone tell labels apart.
-            others = self.mapped() and self.model.labels
             covered, size = self.model.judged(name, label, self.standing(None, None))
-            return covered, size, (None if others else u) if tested else np.nan
+            return covered, size, u if tested else np.nan
         node = np.array([names.index(name)])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ns.NapsetsWarning)
@@ -116,10 +114,6 @@ class Growth(RuleBasedStateMachine):
         greater, equal = sum(pair > own for pair in pairs), sum(pair == own for pair in pairs)
         p_value = smoothed_p_value(greater, equal, len(pairs), u) if tested else np.nan
         return *self.model.judged(name, label, member), p_value
-
-    def mapped(self):
-        """Whether a refit has happened."""
-        return self.live._fold.calibration.map is not None
 
     @precondition(lambda self: self.model.labels)
     @rule()
@@ -199,8 +193,6 @@ class Growth(RuleBasedStateMachine):
     def calibrated(self):
         """The names of nodes, and their batch calibration under the present map."""
         made = self.live._fold.calibration.map
-        if made is None:
-            return list(self.model.nodes), None
         self.model.method = made.method
         learned = made.learned
         if learned is not None:  # walks are those of the map; `test_around` compares them with a batch
@@ -216,6 +208,7 @@ class Growth(RuleBasedStateMachine):
                 sets = self.live.predict(names, alpha)
                 if calibrated is None:
                     assert np.isposinf(sets.thresholds).all()
+                    assert (self.live.p_values(names) == 1).all()
                     continue
                 batch = calibrated.predict(positions=np.arange(len(names)), alpha=alpha)
                 for name in ("member", "thresholds", "support", "effective_size", "level", "label_thresholds"):
@@ -227,7 +220,7 @@ class Growth(RuleBasedStateMachine):
             expected = self.judged[row]
             seen = tuple(record[name][row] for name in ("covered", "size", "p_value"))
             assert seen[:2] == expected[:2]
-            assert expected[2] is None or np.array_equal(seen[2], expected[2], equal_nan=True)
+            assert np.array_equal(seen[2], expected[2], equal_nan=True)
         self.compared = len(self.judged)
 
     def teardown(self):

@@ -32,3 +32,18 @@ def test_p_values_say_which_candidates_are_in_the_set(method, directed):
     p_values = live.p_values(nodes)
     for alpha in (0.07, 0.31, 0.62):
         assert np.array_equal(live.predict(nodes, alpha).member, p_values > alpha)
+
+
+@pytest.mark.parametrize("method", ["naps-exact", "informed", ns.make_method("naps-exact", alike=4.0)])
+def test_without_a_reference_every_candidate_is_in_every_set(method):
+    """Held-out labels alone rank nothing: before the first reference label, and once all of them are removed."""
+    live = ns.Live(method)
+    live.add_nodes(np.arange(60), P)
+    for start in range(0, 50, 10):
+        labelled = np.arange(start, start + 10)
+        live.add_labels(labelled, Y[labelled])
+        live.remove_labels(labelled[live._state.nodes["is_reference"][labelled]])
+        assert live.status()["reference"] == 0
+        assert live.predict(np.arange(60), 0.5).member.all()
+        assert (live.p_values(np.arange(60)) == 1.0).all()
+    assert live.status()["level"] > 10

@@ -15,19 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray
-from napsets.levels import Level
+from napsets.checks.arguments import IntArray
+from napsets.levels import Exact, Level
 from napsets.live.engine import Engine, Judgement
 from napsets.live.settings import LiveSettings
 from napsets.live.state import Array, State
 from napsets.live.surroundings import Surroundings, Walks
-from napsets.localisers import Reference
-from napsets.methods.auto import MOST_SIZE_NODES
+from napsets.localisers import Everyone, Reference
+from napsets.methods.auto import MOST_SIZE_NODES, Auto
 from napsets.methods.choice import Choice
 from napsets.methods.data import CalibrationData, Scored
 from napsets.methods.method import Method
-from napsets.predictions import PredictionSets
-from napsets.scores import ByLabel, Informed, Labelled
+from napsets.scores import APS, ByLabel, Informed, Labelled
 from napsets.scores.base import BoundRows
 from napsets.scores.evidence import evenly
 from napsets.scores.exponents import Learned
@@ -41,7 +40,7 @@ _MANY_ENDS = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """What was chosen and learned at the last refit, and which reference labels there were."""
+    """What was chosen and learned at the last refit, and which reference labels there were: none before the first."""
 
     method: Method  #: The chosen method, or the only one.
     learned: Learned | None = None  #: The parameters of an informed score.
@@ -58,67 +57,21 @@ class Map:
         return slots[reference & (state.nodes["numbers"][slots] < self.arrived)], slots[~reference]
 
 
-class Uncalibrated:
-    """The sets while there is no map: full ones."""
-
-    def __init__(self, settings: LiveSettings, state: State) -> None:
-        self.settings, self.state = settings, state
-
-    def changed(self, *_: object) -> None:
-        """Ignore a change of the state."""
-
-    grow = enter = leave = see_edges = see_outputs = changed
-
-    def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
-        """Return full sets."""
-        return self.equal_sets(slots, True, alpha, np.inf if self.settings.keeps_apart else None)
-
-    def equal_sets(self, slots: IntArray, full: bool, alpha: float, level: float | None) -> PredictionSets:
-        """Return sets that rest on no label: all of them full, or all of them empty."""
-        return PredictionSets.unchecked(
-            nodes=slots,
-            member=np.full((slots.size, int(self.state.classes or 0)), full),
-            thresholds=np.full(slots.size, np.inf if full else -np.inf),
-            support=np.zeros(slots.size, dtype=np.int64),
-            effective_size=np.zeros(slots.size),
-            alpha=alpha,
-            class_names=self.settings.class_names,
-            level=level,
-        )
-
-    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[Judgement]:
-        """Yield the set before each label; see `Calibration.judge`."""
-        for place in range(slots.size):
-            yield Judgement(self.predict(slots[place : place + 1], alpha).member[0])
-
-    def p_value(self, judged: Judgement, u: float) -> float:
-        """Return the smoothed p-value of a label, which there is nothing to compare with."""
-        return u
-
-    def p_values(self, slots: IntArray) -> FloatArray:
-        """Return the p-value of every candidate, which is 1."""
-        return np.ones((slots.size, int(self.state.classes or 0)))
-
-    def candidates(self, slots: IntArray) -> tuple[Array, FloatArray]:
-        """Return the probability of every label, and scores of 0."""
-        rows = self.state.nodes["outputs"][slots]
-        return rows, np.zeros(rows.shape)
-
-
 class Calibration:
     """The map, and an engine that gives the sets under it."""
 
     def __init__(self, settings: LiveSettings, state: State) -> None:
         self.settings, self.state = settings, state
-        method: Any = settings.method
-        self.uncalibrated = Uncalibrated(settings, state)
-        #: Is told of every change: an `Engine`, or without a map an `Uncalibrated`.
-        self.engine: Any = self.uncalibrated
-        self.map: Map | None = None
-        self._left = 0  #: Reference labels of the map that are still there.
         self._around = Surroundings(state)
-        if not settings.keeps_apart:
-            self._continue_with(Map(method))
+        method = settings.method
+        if isinstance(method, Auto):  # until there are labels to choose by
+            method = Method(APS(), Everyone(), Exact(), allow_empty=method.allow_empty)
+        self._continue_with(Map(method))
+
+    @property
+    def chosen(self) -> Method | None:
+        """The method of present sets; None while nothing was chosen or fitted."""
+        return self.map.method if self.map.labels or not self.settings.keeps_apart else None
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
@@ -132,13 +85,13 @@ class Calibration:
         self.engine.enter(slot, judged)
         if not self.settings.keeps_apart or not self.state.nodes["is_reference"][slot]:
             return
-        if self.map is None or not self._left or self.state.sizes[0] >= _GROWTH * self.map.labels:
+        if not self._left or self.state.sizes[0] >= _GROWTH * self.map.labels:
             self.refit()
 
     def leave(self, slot: int) -> None:
         """Stop counting a node's label, which it still has."""
         nodes = self.state.nodes
-        if self.map is not None and nodes["is_reference"][slot] and nodes["numbers"][slot] < self.map.arrived:
+        if nodes["is_reference"][slot] and nodes["numbers"][slot] < self.map.arrived:
             self._left -= 1
         self.engine.leave(slot)
 
@@ -185,6 +138,7 @@ class Calibration:
     def _continue_with(self, map_: Map) -> None:
         """Continue with another map; the engine takes over all present labels."""
         self.map, parts = map_, map_.parts(self.state)
+        #: Reference labels of the map that are still there.
         self._left = int(self.state.nodes["is_reference"][parts[0]].sum())
         self.engine = Engine(map_.method, map_.learned, parts, self._around)
 
@@ -209,7 +163,7 @@ class Calibration:
     def arrays(self) -> dict[str, Array]:
         """Return the map, for a snapshot; its reference labels are told by their numbers."""
         map_ = self.map
-        if not self.settings.keeps_apart or map_ is None:
+        if not map_.labels:
             return {}
         learned, tables = (None, {}) if map_.learned is None else map_.learned.parts()
         walks = self._around.walks
@@ -226,8 +180,7 @@ class Calibration:
             self._around.walks = Walks(walked, arrays.get("walked"))
             learned = None if parts is None else Learned.from_parts(parts, arrays, nodes["outputs"].shape[1])
             map_ = Map(Method.from_description(described), learned, labels, arrived)
-        if map_ is not None:
-            self._continue_with(map_)
+        self._continue_with(map_)
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,8 +51,8 @@ class Judgement(NamedTuple):
 class Engine:
     """The sets of a method under a map, on the present graph and outputs.
 
-    The reference are the labels of the map, or all labels where none are held out. In a directed graph, whose rows do
-    not say from where a node is reached, a change marks all labelled nodes.
+    The reference are the labels of the map, or all labels where none are held out; without any, sets are full. In a
+    directed graph, whose rows do not say from where a node is reached, a change marks all labelled nodes.
     """
 
     def __init__(
@@ -66,7 +66,6 @@ class Engine:
         score: Any = method.score
         self._mix = float(score.mix) if isinstance(score, ByLabel) else None
         score = score.base if isinstance(score, ByLabel) else score
-        self._informed = isinstance(score, Informed)
         self._base = score.base if isinstance(score, Informed) else score
         self._exact, localiser = method.level.keeps_apart, method.localiser
         known: Any = KnownScores(bool(getattr(localiser, "alike", 0.0)))
@@ -127,7 +126,7 @@ class Engine:
             self._known.by_slot["member"][slot] = False
             self._reference_changed = True
             self._shifted.append(slot)
-            if self._informed:
+            if self.learned is not None:
                 changed = self.around.forget_label(slot)
                 self._by_slot["stale"][changed] |= table["counts"][changed]
                 self._mark("stale", np.array([slot]), _OUTPUT_REACH)
@@ -139,14 +138,14 @@ class Engine:
 
     def see_edges(self, slots: IntArray) -> None:
         """Note that edges at some slots were added or removed, or are about to be removed."""
-        if self._informed:
+        if self.learned is not None:
             self._mark("stale", slots, _EDGE_REACH)
         if self._hops is not None and self._exact and self._hops.weighting.hops.size:
             self._mark("unwalked", slots, self._hops.weighting.hops.size - 1)
 
     def see_outputs(self, slots: IntArray) -> None:
         """Note that some nodes have new outputs."""
-        self._mark("stale", slots, _OUTPUT_REACH if self._informed else 0)
+        self._mark("stale", slots, 0 if self.learned is None else _OUTPUT_REACH)
 
     def _mark(self, name: str, slots: IntArray, reach: int) -> None:
         """Mark the labelled nodes within some hops of slots."""
@@ -210,8 +209,7 @@ class Engine:
         """Return the score of some nodes, before it is ranked by label."""
         nodes = self.state.nodes
         rows: Array = nodes["outputs"][slots]
-        if self._informed:
-            assert self.learned is not None
+        if self.learned is not None:
             rows = self.around.evidence(slots, self.learned).probabilities(self.learned)
         if self._known.grouped:
             self._known.by_slot["groups"][slots] = rows.argmax(axis=1)
@@ -229,12 +227,17 @@ class Engine:
             raw if self._ranking is None else self._ranking.ranked_scores(self.state.nodes["labels"][slots], raw) + 0.0
         )
 
+    @property
+    def _level_ranks(self) -> Ordered:
+        """The ranks that set the level; without a reference there are none."""
+        return self._ranks if self._known.size else Ordered(self._ranks.values[:0])
+
     def _level(self) -> Any:
-        """Return the level, as a batch fits it; without a reference, that of no labels."""
+        """Return the level, as a batch fits it."""
         if not self._exact:
             reference: Any = self._known
             return self.method.level.fit(reference, np.empty(0), np.empty(0))
-        ranks = self._ranks.values if self._known.size else self._ranks.values[:0]
+        ranks = self._level_ranks.values
         return FittedExact(ranks.real, ranks.imag)
 
     # -- results -------------------------------------------------------------------------------------------------------
@@ -307,7 +310,7 @@ class Engine:
         """Return the smoothed p-value of a label that has not entered yet, among those that set the level."""
         ordered, value = self._known.ordered, complex(judged.score)
         if self._exact:
-            ordered, value = self._ranks, complex(judged.share, judged.score)
+            ordered, value = self._level_ranks, complex(judged.share, judged.score)
         below, up_to = ordered.around(value)
         return smoothed_p_value(ordered.size - up_to, up_to - below, ordered.size, u)
 
@@ -318,7 +321,7 @@ class Engine:
         """
         _, matrix = self.candidates(slots)
         if self._exact:
-            ranks = self._ranks.values
+            ranks = self._level_ranks.values
             below = np.searchsorted(ranks, in_order(self._shares(slots, matrix)[0], matrix))
             return np.asarray((ranks.size - below + 1.0) / (ranks.size + 1.0), dtype=np.float64)
         if self._hops is not None:

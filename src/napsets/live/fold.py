@@ -240,7 +240,14 @@ class Fold:
         if level > 0.0 and not empty:
             sets: PredictionSets = self.calibration.engine.predict(slots, min(level, _LARGEST))
             return sets
-        return self.calibration.uncalibrated.equal_sets(slots, not empty, min(max(level, 0.0), 1.0), None)
+        return PredictionSets.unchecked(
+            nodes=slots,
+            member=np.full((slots.size, int(self.state.classes or 0)), not empty),
+            thresholds=np.full(slots.size, -np.inf if empty else np.inf),
+            support=np.zeros(slots.size, dtype=np.int64),
+            effective_size=np.zeros(slots.size),
+            alpha=min(max(level, 0.0), 1.0),
+        )
 
     # -- snapshots -----------------------------------------------------------------------------------------------------
 

@@ -346,10 +346,10 @@ class Live(Logged):
             state, steering, steered = self._state, self._fold.steering, None
             if steering is not None:  # the delay is in labels
                 steered = vars(self._fold.steered) | {"level": steering.level, "delay": steering.delay}
-            made = self._fold.calibration.map
+            chosen = self._fold.calibration.chosen
             return {
                 "method": self.method.describe(),
-                "chosen": None if made is None else made.method.describe(),
+                "chosen": None if chosen is None else chosen.describe(),
                 "classes": None if self.class_names is None else list(self.class_names),
                 "directed": self.directed,
                 "events": state.events,
