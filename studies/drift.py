@@ -196,7 +196,7 @@ def _drift_rows(cells: list[Row], folders: Folders) -> list[Row]:
     scores = 1.0 - predictions.probabilities.astype(np.float64)
     arrivals = Arrivals(scores, predictions.labels, int((predictions.split == "validation").sum()))
     before, stream = np.split(arrivals.at_truth, [arrivals.calibration])
-    exchangeability = jumper(smoothed_p_values(stream, before), restarted=True, log=True)
+    exchangeability = jumper(smoothed_p_values(stream, before), log=True)
     return [cell | _measure(cell, arrivals, exchangeability) for cell in cells]
 
 
@@ -216,7 +216,7 @@ def _measure(cell: Row, arrivals: Arrivals, exchangeability: Floats) -> Row:
     alpha, size = cell["alpha"], arrivals.scores.shape[1]
     stream = follow(arrivals, cell["strategy"], alpha=alpha, delay=cell["delay"], labelled=cell["labelled"])
     covered, seen = ~stream.missed, stream.missed[stream.labelled]
-    coverage = miss_alarm(seen, alpha, restarted=True, log=True)
+    coverage = miss_alarm(seen, alpha, log=True)
     labels = arrivals.labels[arrivals.calibration :]
     ring = math.log(100.0)
     return {

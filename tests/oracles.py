@@ -169,7 +169,7 @@ def enumerated_worst_deviation(sizes: Sequence[int], p: float) -> float:
 
 
 def miss_capitals(missed, alpha, labels=None):
-    """The restarted capital of the coverage alarm after each label, for many streams together: shape (streams, labels).
+    """The capital of the coverage alarm after each label, for many streams together: shape (streams, labels).
 
     Sets are made one by one, or all from the same number of labels.
     """

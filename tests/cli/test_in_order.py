@@ -58,7 +58,7 @@ def test_the_figures_are_those_of_the_functions_in_the_order_of_the_column(run, 
     assert result["coverage_interval"] == [lower[-1], upper[-1]]
     assert result["worst_window"] == ns.monitoring.worst_window(missed)._asdict()
     assert math.isclose(result["mean_size"], sizes.mean())
-    rang = ns.monitoring.first_alarm(ns.monitoring.miss_alarm(missed, 0.1, labels=300, restarted=True))
+    rang = ns.monitoring.first_alarm(ns.monitoring.miss_alarm(missed, 0.1, labels=300))
     assert result["alarms"]["coverage"]["rang"] == rang > 250
     assert result["alarms"]["exchangeability"]["rang"] > 250
     assert result["alarms"]["coverage"]["time"] == 300 + rang - 1  # of the column

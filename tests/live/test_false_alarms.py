@@ -59,7 +59,7 @@ def test_capitals_of_many_streams_are_those_of_one():
     rng = np.random.default_rng(3)
     missed = rng.random((20, 80)) < 0.3
     for labels in (None, 9, 40):
-        ours = [ns.monitoring.miss_alarm(row, ALPHA, labels, restarted=True) for row in missed]
+        ours = [ns.monitoring.miss_alarm(row, ALPHA, labels) for row in missed]
         assert np.allclose(ours, miss_capitals(missed, ALPHA, labels), rtol=1e-9)
 
 
@@ -92,7 +92,7 @@ def test_files_of_sets_in_the_order_of_their_labels(method, labels):
         calibrated = chosen.calibrate(*args, truth, np.arange(labels))
         sets = calibrated.predict(np.arange(labels, labels + 400), ALPHA)
         missed = ~sets.contains(truth)
-        rang.append(ns.monitoring.miss_alarm(missed, ALPHA, level_labels(calibrated), restarted=True).max() >= 100)
+        rang.append(ns.monitoring.miss_alarm(missed, ALPHA, level_labels(calibrated)).max() >= 100)
     assert share_at_most(rang), np.mean(rang)
 
 

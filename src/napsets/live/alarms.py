@@ -14,9 +14,9 @@ which miss more rarely than α never raise the alarm.
 Under its hypothesis each capital is a non-negative (super)martingale that starts at 1, so the probability that it ever
 reaches c is at most 1/c (Ville). An alarm rings at 100: a false one has at most 1 % chance, over all time.
 
-*Restarted.* A capital that was lost over a long good time is slow to see a change. The restarted form divides the
-capital between starting times s = 1, 2, …, with weights 1/(s(s+1)). All bets are linear in the capital, so the capitals
-of all starting times are carried as their sum, and one step costs as much as without.
+*Restarts.* A capital that was lost over a long good time is slow to see a change. So the capital is divided between
+starting times s = 1, 2, …, with weights 1/(s(s+1)): it is at least half of what it would be with one start. All bets
+are linear in the capital, so the capitals of all starting times are carried as their sum.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, check_numbers, check_scores
-from napsets.checks.values import check_alpha, check_count, check_share, shown
+from napsets.checks.values import check_alpha, check_count, shown
 from napsets.errors import InvalidInputError
 from napsets.levels import rank_place
 from napsets.randomness import node_uniforms
 
 #: The capital at which an alarm rings: a false alarm has at most 1 % chance.
 ALARM = 100.0
+#: Share of the jumper's capital that is redistributed at each step.
+_JUMP = 0.01
 #: Stakes of the coverage alarm's experts. The best one for a miss probability q is (q − p)/(1 − p).
 _STAKES = tuple(2.0**-k for k in range(1, 9))
 #: Calibration sizes whose judged sets are counted at a time; the oldest counts are dropped.
@@ -42,7 +44,7 @@ _SIZES = 1024
 
 
 class _Capital:
-    """A capital divided between experts, kept in logarithms.
+    """A capital divided between experts and starting times, kept in logarithms.
 
     Attributes
     ----------
@@ -54,28 +56,25 @@ class _Capital:
         After how many outcomes the capital first reached `ALARM`.
     """
 
-    def __init__(self, experts: int, jump: float, *, restarted: bool) -> None:
+    def __init__(self, experts: int, jump: float = 0.0) -> None:
         self.steps = 0
         self.log_capital = 0.0
         self.alarm: int | None = None
-        self._restarted, self._share = restarted, math.log(1.0 / experts)
-        self._experts = [-math.inf if restarted else self._share] * experts
-        self._stay, self._spread = (_log(1.0 - jump), _log(jump) + self._share) if jump else (0.0, -math.inf)
+        self._share = math.log(1.0 / experts)
+        self._experts = [-math.inf] * experts
+        self._stay, self._spread = (math.log(1.0 - jump), math.log(jump) + self._share) if jump else (0.0, -math.inf)
 
     def _bet(self, factors: Sequence[float]) -> float:
         """Multiply each expert's capital by its factor, given less 1, and return the logarithm of the total."""
         self.steps += 1
-        experts = self._experts
-        if self._restarted:
-            invested = self._share - math.log(self.steps) - math.log(self.steps + 1)
-            experts = [_log_add(expert, invested) for expert in experts]
+        invested = self._share - math.log(self.steps) - math.log(self.steps + 1)
+        experts = [_log_add(expert, invested) for expert in self._experts]
         if self._spread > -math.inf:
             spread = _log_sum(experts) + self._spread
             experts = [_log_add(expert + self._stay, spread) for expert in experts]
         self._experts = [expert + math.log1p(factor) for expert, factor in zip(experts, factors, strict=True)]
-        self.log_capital = _log_sum(self._experts)
-        if self._restarted:  # the part that later starting times have not invested yet
-            self.log_capital = _log_add(self.log_capital, -math.log(self.steps + 1))
+        # With the part that later starting times have not invested yet.
+        self.log_capital = _log_add(_log_sum(self._experts), -math.log(self.steps + 1))
         if self.alarm is None and self.log_capital >= math.log(ALARM):
             self.alarm = self.steps
         return self.log_capital
@@ -89,11 +88,11 @@ class Jumper(_Capital):
     >>> alarm = Jumper()
     >>> _ = [alarm.step(0.01) for _ in range(20)]
     >>> alarm.alarm
-    15
+    16
     """
 
-    def __init__(self, jump: float = 0.01, *, restarted: bool = False) -> None:
-        super().__init__(3, check_share("jump", jump), restarted=restarted)
+    def __init__(self) -> None:
+        super().__init__(3, _JUMP)
 
     def step(self, p_value: float) -> float:
         """Take one p-value, and return the logarithm of the capital."""
@@ -103,8 +102,8 @@ class Jumper(_Capital):
 class MissAlarm(_Capital):
     """The coverage alarm, one set at a time; see `miss_alarm`."""
 
-    def __init__(self, alpha: float, *, restarted: bool = False) -> None:
-        super().__init__(len(_STAKES), 0.0, restarted=restarted)
+    def __init__(self, alpha: float) -> None:
+        super().__init__(len(_STAKES))
         self._alpha = check_alpha(alpha)
         self._judged: dict[int, tuple[int, int]] = {}  # misses and labels, by the size of the calibration
 
@@ -129,17 +128,13 @@ class MissAlarm(_Capital):
         return self._bet([stake / rate * (miss - rate) for stake in _STAKES])
 
 
-def jumper(p_values: ArrayLike, jump: float = 0.01, *, restarted: bool = False, log: bool = False) -> FloatArray:
+def jumper(p_values: ArrayLike, *, log: bool = False) -> FloatArray:
     """Return the capital of the simple jumper after each p-value: evidence against exchangeability.
 
     Parameters
     ----------
     p_values : array of numbers in [0, 1]
         Smoothed conformal p-values in the order of their labels (see `smoothed_p_values`).
-    jump : float
-        Share of the capital that is redistributed between the experts at each step.
-    restarted : bool
-        Divide the capital between all starting times, to see late changes. It is at least half of the other.
     log : bool
         Return natural logarithms; capitals beyond 10³⁰⁸ are infinite otherwise.
 
@@ -148,15 +143,13 @@ def jumper(p_values: ArrayLike, jump: float = 0.01, *, restarted: bool = False, 
     >>> jumper([0.5, 0.5, 0.5])
     array([1., 1., 1.])
     >>> first_alarm(jumper([0.01] * 20))
-    15
+    16
     """
-    alarm = Jumper(jump, restarted=restarted)
+    alarm = Jumper()
     return _capitals([alarm.step(p_value) for p_value in check_unit("p_values", p_values).tolist()], log)
 
 
-def miss_alarm(
-    missed: ArrayLike, alpha: float, labels: int | None = None, *, restarted: bool = False, log: bool = False
-) -> FloatArray:
+def miss_alarm(missed: ArrayLike, alpha: float, labels: int | None = None, *, log: bool = False) -> FloatArray:
     """Return the capital against "a set misses with probability at most alpha" after each label.
 
     Parameters
@@ -169,7 +162,7 @@ def miss_alarm(
         How many labels set the level of the sets, if all sets were made from the same labels. Such sets share the luck
         of these labels, and without their number the alarm would be false too often. By default each label joins the
         calibration after it has judged its set.
-    restarted, log : bool
+    log : bool
         As for `jumper`.
 
     Examples
@@ -181,7 +174,7 @@ def miss_alarm(
     True
     """
     size = None if labels is None else check_count("labels", labels, minimum=1)
-    alarm = MissAlarm(alpha, restarted=restarted)
+    alarm = MissAlarm(alpha)
     return _capitals([alarm.step(miss, size) for miss in check_flags("missed", missed).tolist()], log)
 
 
@@ -251,10 +244,6 @@ def check_flags(name: str, value: ArrayLike) -> BoolArray:
     if not np.array_equal(flags, numbers):
         raise InvalidInputError(f"`{name}` must hold True and False, or 1 and 0; got {shown(numbers.tolist())}")
     return flags
-
-
-def _log(value: float) -> float:
-    return math.log(value) if value > 0.0 else -math.inf
 
 
 def _log_add(first: float, second: float) -> float:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_scores
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray
 from napsets.checks.values import check_alpha, check_count, check_share, shown
 from napsets.errors import InvalidInputError
 from napsets.live.alarms import (
@@ -45,7 +45,6 @@ __all__ = [
     "interval_from_counts",
     "jumper",
     "miss_alarm",
-    "rolling_mean",
     "smoothed_p_value",
     "smoothed_p_values",
     "worst_window",
@@ -130,7 +129,7 @@ def _log_mean_capital(mean: FloatArray, misses: FloatArray, labels: FloatArray) 
 
 
 class Window:
-    """The mean of the last `width` numbers, one number at a time; see `rolling_mean`."""
+    """The mean of the last `width` numbers, of fewer at the start, one number at a time."""
 
     def __init__(self, width: int = WIDTH) -> None:
         self.values: deque[float] = deque(maxlen=check_count("width", width, minimum=1))
@@ -139,18 +138,6 @@ class Window:
         """Take one number, and return the mean."""
         self.values.append(value)
         return math.fsum(self.values) / len(self.values)
-
-
-def rolling_mean(values: ArrayLike, width: int = WIDTH) -> FloatArray:
-    """Return the mean of the last `width` values up to each, of fewer at the start: of sizes, or of misses.
-
-    Examples
-    --------
-    >>> rolling_mean([1, 2, 3, 4], width=2)
-    array([1. , 1.5, 2.5, 3.5])
-    """
-    window = Window(width)
-    return np.array([window.step(value) for value in check_scores("values", values).tolist()], dtype=np.float64)
 
 
 class WorstWindow(NamedTuple):
@@ -267,9 +254,9 @@ class Monitor:
     def reset(self, *names: str) -> None:
         """Start alarms again, as if no label had come."""
         if "exchangeability" in names:
-            self.exchangeability = Jumper(restarted=True)
+            self.exchangeability = Jumper()
         if "coverage" in names:
-            self.coverage = MissAlarm(self.alpha, restarted=True)
+            self.coverage = MissAlarm(self.alpha)
         for name in names:
             self._rang.pop(name, None)
 
