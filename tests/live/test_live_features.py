@@ -68,15 +68,15 @@ def test_features_and_what_was_learned_from_them_survive_a_restart(tmp_path):
     (tmp_path / "replayed" / "snapshot.npz").unlink()
     for folder in ("kept", "replayed"):
         with ns.Live.open(tmp_path / folder) as again:
-            assert again.feature_columns == 3
+            assert again._state.features.shape[1] == 3
             assert np.array_equal(again.predict().member, live.predict().member)
 
 
 @pytest.mark.filterwarnings("ignore:.*not symmetric")
 def test_the_features_of_a_pytorch_geometric_graph_are_taken_by_default():
     data = SimpleNamespace(edge_index=ENDS, num_nodes=NODES, x=X, y=np.where(np.arange(NODES) < LABELS, GROUP, -1))
-    assert ns.Live.start(data, P, method="informed").feature_columns == 3
-    assert ns.Live.start(data, P, method="naps").feature_columns is None
+    assert ns.Live.start(data, P, method="informed")._state.features.shape[1] == 3
+    assert ns.Live.start(data, P, method="naps")._state.features is None
 
 
 def test_features_that_cannot_be_compared_are_refused_and_nothing_changes():

@@ -17,7 +17,7 @@ import numpy as np
 
 from napsets.checks.arguments import IntArray
 from napsets.levels import Exact, Level
-from napsets.live.engine import Engine, Judgement
+from napsets.live.engine import MOST_MARKED, Engine, Judgement
 from napsets.live.settings import LiveSettings
 from napsets.live.state import Array, State
 from napsets.live.surroundings import Surroundings, Walks
@@ -34,8 +34,6 @@ from napsets.scores.informed import BoundInformed, evidence_of
 
 #: How much larger the reference must be for a refit.
 _GROWTH = 1.25
-#: Ends of edges that are sorted, at most, to list each node once.
-_MANY_ENDS = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +96,7 @@ class Calibration:
     def see_edges(self, *ends: IntArray) -> None:
         """Note that edges at some slots were added or removed, or are about to be removed."""
         slots = np.concatenate(ends)
-        if slots.size > _MANY_ENDS:  # then flags take less time than sorting
-            flags = np.zeros(self.state.nodes.size, dtype=bool)
-            flags[slots] = True
-            slots = np.flatnonzero(flags)
-        else:
+        if slots.size <= MOST_MARKED:  # to search around each once; around more, nothing is searched
             slots = np.unique(slots)
         self._around.see_edges(slots)
         self.engine.see_edges(slots)

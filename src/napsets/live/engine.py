@@ -31,7 +31,7 @@ from napsets.scores.exponents import Learned
 #: Nodes whose scores are computed at a time, and entries of the score matrix.
 _NODES, _ENTRIES = 1 << 10, 1 << 20
 #: Slots around which labelled nodes are searched for, at most.
-_MARKED = 1 << 12
+MOST_MARKED = 1 << 12
 #: How far a change of outputs, or of a label, and how far one of edges changes corrected probabilities.
 _OUTPUT_REACH, _EDGE_REACH = 2, 1
 
@@ -162,7 +162,7 @@ class Engine:
 
     def _is_wide(self, slots: IntArray, reach: int) -> bool:
         """Return whether all is computed again: to search around many slots would take longer."""
-        return slots.size > _MARKED or (reach > 0 and self.state.adjacency.directed)
+        return slots.size > MOST_MARKED or (reach > 0 and self.state.adjacency.directed)
 
     def _refresh(self) -> None:
         """Compute the marked scores and ranks again."""

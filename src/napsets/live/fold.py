@@ -30,7 +30,6 @@ _LARGEST = 1.0 - 2.0**-20
 class JudgedLabel(NamedTuple):
     """The judgement of a set by the label that arrived after it."""
 
-    event: int  #: The number of the event.
     covered: bool  #: Whether the label was in the set.
     size: int  #: How many labels the set had.
     p_value: float  #: The smoothed p-value of the label; NaN for a label of the reference, which enters no test.
@@ -40,7 +39,7 @@ class JudgedLabel(NamedTuple):
     time: float  #: When the label arrived, in seconds since 1970 (UTC).
 
 
-_KINDS = (np.int64, bool, np.int64, np.float64, np.int64, np.float64, np.int64, np.float64)
+_KINDS = (bool, np.int64, np.float64, np.int64, np.float64, np.int64, np.float64)
 
 
 class Record(GrowingTable):
@@ -191,7 +190,7 @@ class Fold:
             covered, size = bool(issued.member[label]), int(issued.member.sum())
             level, calibrated = issued.mark.level, issued.calibrated
             time = float(times[place])
-            self.record.add(JudgedLabel(first + place, covered, size, p_value, delay, level, calibrated, time))
+            self.record.add(JudgedLabel(covered, size, p_value, delay, level, calibrated, time))
 
     def _judged(self, slots: IntArray, labels: IntArray) -> Iterator[tuple[Issued, Judgement]]:
         """Yield the set that each label judges, and where the label's score stands.

@@ -323,22 +323,10 @@ class Live(Logged):
         """Whether edges have a direction."""
         return self._settings.directed
 
-    @property
-    def feature_columns(self) -> int | None:
-        """How many features each node has; None if nodes have none, or there are no nodes yet."""
-        table = self._state.features
-        return None if table is None else int(table.shape[1])
-
     def history(self) -> dict[str, list[float | None]]:
         """Return how well the sets did over time, a few hundred points in columns; see `History.columns`."""
         with self._busy:
             return self._fold.record.pass_on(self._history).columns()
-
-    def alarms(self) -> dict[str, int | None]:
-        """Return after how many labels each alarm was raised; None if it was not."""
-        with self._busy:
-            alarms = self._fold.record.pass_on(self._history).monitor.status()["alarms"]
-            return {name: alarm["rang"] for name, alarm in alarms.items()}
 
     def status(self) -> dict[str, Any]:
         """Return the method, the counts of the graph, and how well the sets did so far, as plain JSON."""

@@ -38,7 +38,7 @@ log = logging.getLogger("napsets")
 _TAIL = 50_000
 
 #: The version of a snapshot's contents; a snapshot of another version is replaced from the log.
-_VERSION = 7
+_VERSION = 8
 _SNAPSHOT = "snapshot.npz"
 
 #: What changes something, by name, and the arguments that it has.

@@ -87,7 +87,7 @@ class Owner:
             raise RefusedError(503, self.unready) from error
 
     def _log_alarms(self, live: Live) -> None:
-        rang = live.alarms()
+        rang = {name: alarm["rang"] for name, alarm in live.status()["judged"]["alarms"].items()}
         for name, labels in rang.items():
             if labels is not None and self._rang.get(name) is None:
                 log.warning("alarm: %s was raised after %d labels", name, labels)
