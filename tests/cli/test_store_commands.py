@@ -116,6 +116,31 @@ def test_the_direction_of_edges_and_the_kind_of_ids_are_those_of_the_store(
         assert {type(name) for name in live.ids()} == {type(ids[0])}
 
 
+@pytest.mark.parametrize("option", ["--nodes", "--probabilities", "--edges", "--labels", "--correct"])
+def test_integers_from_two_to_the_63_on_are_no_ids_of_a_store(run: Any, tmp_path: Path, option: str) -> None:
+    """Cut to 64 bits with a sign, they would be the negative ids of other nodes."""
+    with Live("split", class_names=["ham", "spam"]) as live:
+        live.add_nodes([-1, -(2**63), 7], [[0.5, 0.5]] * 3)
+        live.add_labels([7], [0])
+        live.save(tmp_path / "store")
+        before = live.status()
+    ids = pyarrow.array([2**64 - 1, 2**63], pyarrow.uint64())
+    columns = {
+        "--edges": {"source": ids, "target": pyarrow.array([7, 7], pyarrow.uint64())},
+        "--labels": {"node": ids, "label": ["ham", "spam"]},
+        "--correct": {"node": ids, "label": ["ham", "spam"]},
+    }.get(option, {"node": ids, "ham": [0.5, 0.5], "spam": [0.5, 0.5]})
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "new.parquet")
+    result = run("update", tmp_path / "store", option, tmp_path / "new.parquet")
+    assert result.exit_code == 1
+    wrong = (
+        "must hold integers below 2^63" if option in ("--nodes", "--probabilities") else "every id must be in `nodes`"
+    )
+    assert wrong in " ".join(result.stderr.split())
+    with Live.open(tmp_path / "store", read_only=True) as live:
+        assert live.status() == before
+
+
 def test_status_says_how_the_sets_have_done(run: Any, store: Path, tmp_path: Path) -> None:
     figures = json.loads(run("status", store, "--json", "--prometheus", tmp_path / "napsets.prom").stdout)
     with Live.open(store) as live:

@@ -119,6 +119,8 @@ def read_changes(live: Live, new: NewFiles, reading: Reading, notes: list[str]) 
 
     The direction of edges and the kind of ids are those of the store.
     """
+    from napsets.live.events import as_ids
+
     changes: list[tuple[Any, ...]] = []
     known, ids = live.ids(), one_kind(live.ids())
     reading = replace(reading, directed=live.directed)
@@ -132,7 +134,7 @@ def read_changes(live: Live, new: NewFiles, reading: Reading, notes: list[str]) 
                 f"`{argument}` must have ids of the kind of the store, integers such as {known[0]!r}; those of {path} "
                 f"are text such as {outputs.ids.values[0].as_py()!r}. Write them the same way."
             )
-        names = outputs.ids.values.to_pylist()
+        names = as_ids(argument, outputs.ids.values.to_pylist()).tolist()
         named = list(map(str, names)) if known and ids.is_string else names
         changes.append((name, named, _in_order(outputs, live.class_names, path)))
         ids = one_kind(list(dict.fromkeys([*known, *changes[0][1]]))) if name == "add_nodes" else ids
