@@ -186,49 +186,16 @@ def hetero(**stores: Any) -> Any:
     return data
 
 
-class DGLGraph:
-    """A stand-in for DGL's graph of the same name, of which there is no wheel that runs with the torch of the tests.
-
-    It has the attributes that are read, with DGL's names, arguments and values.
-    """
-
-    def __init__(self, edges: dict[tuple[str, str, str], Any], sizes: dict[str, int]) -> None:
-        self._edges, self._sizes = edges, sizes
-        self.ntypes, self.canonical_etypes = sorted(sizes), sorted(edges)
-
-    def num_nodes(self, ntype: str | None = None) -> int:
-        return sum(self._sizes.values()) if ntype is None else self._sizes[ntype]
-
-    def edges(self, form: str = "uv", order: str = "eid", etype: Any = None) -> Any:
-        torch = pytest.importorskip("torch")
-        (only,) = self._edges if etype is None else [etype]
-        return tuple(torch.tensor(ends) for ends in self._edges[only])
-
-    def nodes(self, ntype: str | None = None) -> Any:
-        return pytest.importorskip("torch").arange(self.num_nodes(ntype))
-
-
-TYPED = DGLGraph(
-    {
-        ("paper", "cites", "paper"): CITES,
-        ("author", "writes", "paper"): WRITES,
-        ("paper", "by", "author"): WRITES[::-1],
-    },
-    {"paper": 4, "author": 2},
-)
-
-
 def test_one_type_of_nodes_of_several_is_a_graph_with_the_edges_between_them() -> None:
     cited = ns.Graph.from_edge_index(CITES, 4)
     assert ns.Graph.from_pyg(hetero(), node_type="paper", directed=False) == cited
-    assert ns.Graph.from_dgl(TYPED, node_type="paper", directed=False) == cited
     with pytest.warns(ns.NapsetsWarning, match="`data` is not symmetric"):
         ns.Graph.from_pyg(hetero(), node_type="paper")
 
 
 def test_metapaths_join_nodes_of_one_type() -> None:
     both = ns.Graph.from_pyg(hetero(), node_type="paper", metapaths=[WRITTEN], directed=False)
-    assert both == ns.Graph.from_dgl(TYPED, node_type="paper", metapaths=[WRITTEN], directed=False) == JOINED
+    assert both == JOINED
     transforms = pytest.importorskip("torch_geometric.transforms")
     added = transforms.AddMetaPaths([WRITTEN], drop_orig_edge_types=True)(hetero())
     assert ns.Graph.from_pyg(added, node_type="paper") == ns.Graph.from_edge_index([[0, 1], [2, 2]], 4)
@@ -236,17 +203,11 @@ def test_metapaths_join_nodes_of_one_type() -> None:
     assert authors == ns.Graph.from_edge_index([[0], [1]], 2)
 
 
-def test_a_graph_of_dgl_is_a_graph() -> None:
-    theirs = DGLGraph({("_N", "_E", "_N"): np.stack(GRAPH.to_scipy().nonzero())}, {"_N": SIZE})
-    expected = ns.NAPS(pool=10).calibrate(GRAPH, P, Y, KNOWN).predict(REST)
-    assert ns.NAPS(pool=10).calibrate(theirs, P, Y, KNOWN).predict(REST).same_as(expected)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: ns.Graph.from_pyg(hetero()), r"has nodes of 2 types, paper, author.*from_pyg\(.*node_type='paper'\)"),
-        (lambda: ns.NAPS().calibrate(TYPED, P, Y, KNOWN), r"from_dgl\(\.\.\., node_type='author'\)"),
+        (lambda: ns.NAPS().calibrate(hetero(), P, Y, KNOWN), r"from_pyg\(\.\.\., node_type='paper'\)"),
         (lambda: ns.Graph.from_pyg(hetero(), node_type="papers"), "`node_type` must be one of paper, author; got"),
         (lambda: ns.Graph.from_pyg(hetero(), node_type="author"), "no edges between nodes of type 'author'; pass meta"),
         (

@@ -27,7 +27,7 @@ from napsets.checks.values import Record, check_count, check_list, check_progres
 from napsets.errors import InvalidInputError, imported, warn
 from napsets.features import check_features, nearest_nodes
 from napsets.kernels.threads import Progress
-from napsets.other_graphs import PATHS, Metapaths, TypedGraph, check_whole, is_dgl, is_hetero, is_igraph
+from napsets.other_graphs import PATHS, Metapaths, check_whole, is_hetero, is_igraph, typed_edges
 
 if TYPE_CHECKING:
     import networkx
@@ -158,16 +158,6 @@ class EdgeList:
         return cls("graph", pairs[:, 0], pairs[:, 1], graph.vcount(), lengths, bool(graph.is_directed()))
 
     @classmethod
-    def from_dgl(cls, graph: Any, node_type: str | None = None, metapaths: Metapaths = ()) -> EdgeList:
-        """Return the edges of a DGL graph; see `Graph.from_dgl`."""
-        if not is_dgl(graph):
-            raise InvalidInputError(f"`graph` must be a DGL graph; got {type(graph).__name__}")
-        types = TypedGraph(
-            "graph", "from_dgl", graph.ntypes, graph.canonical_etypes, graph.num_nodes, lambda e: graph.edges(etype=e)
-        )
-        return cls(types.name, *types.between(node_type, metapaths), both_ways=True)
-
-    @classmethod
     def from_pyg(
         cls,
         data: Any,
@@ -180,11 +170,7 @@ class EdgeList:
         if is_hetero(data):
             if weights_are is not None:
                 raise InvalidInputError("`weights_are` must be left out for a HeteroData, whose edges have no lengths")
-            types = TypedGraph(
-                "data", "from_pyg", data.node_types, data.edge_types,
-                lambda kind: data[kind].num_nodes, lambda etype: data[etype].edge_index,
-            )  # fmt: skip
-            return cls(types.name, *types.between(node_type, metapaths), both_ways=True)
+            return cls("data", *typed_edges(data, node_type, metapaths), both_ways=True)
         if node_type is not None or check_list("metapaths", metapaths, PATHS):
             raise InvalidInputError("`node_type` and `metapaths` must be left out where all nodes have the same type")
         edge_index = getattr(data, "edge_index", None)
@@ -259,8 +245,6 @@ class EdgeList:
         check_whole("graph", graph)
         if str(getattr(graph, "layout", "")).startswith("torch.sparse"):
             return cls._from_tensor("graph", graph, None)
-        if is_dgl(graph):
-            return cls.from_dgl(graph)
         if is_igraph(graph):
             return cls.from_igraph(graph)
         if is_hetero(graph):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets.checks.arguments import (
     AnyArray,
@@ -17,14 +16,13 @@ from napsets.checks.arguments import (
     IntArray,
     check_index,
     check_integers,
-    check_labels,
     check_node,
     check_table,
     frozen,
     sealed,
 )
-from napsets.checks.compressed import WeightsAre, WeightsMean, check_compressed, id_dtype
-from napsets.checks.values import check_count, check_flag, choose
+from napsets.checks.compressed import Direction, WeightsAre, WeightsMean, check_compressed, check_direction, id_dtype
+from napsets.checks.values import check_flag
 from napsets.edges import EdgeList, compress
 from napsets.errors import InvalidInputError
 from napsets.kernels.threads import Progress
@@ -34,18 +32,13 @@ if TYPE_CHECKING:
     import networkx
     import scipy.sparse
 
-#: The direction in which edges are followed: forwards, backwards, or both.
-Direction = Literal["out", "in", "both"]
-
-_MOST_CLASSES = 2**31 - 1
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """An immutable graph on the nodes 0..n−1.
 
-    Create one with `from_edge_index`, `from_scipy`, `from_networkx`, `from_igraph`, `from_pyg`, `from_dgl`,
-    `from_table` or `from_features`. Duplicate edges are merged and self-loops dropped. Edges are undirected unless
+    Create one with `from_edge_index`, `from_scipy`, `from_networkx`, `from_igraph`, `from_pyg`, `from_table` or
+    `from_features`. Duplicate edges are merged and self-loops dropped. Edges are undirected unless
     ``directed=True``; then a node's neighbours are the targets of the edges that leave it. Edges may have lengths; of
     several between two nodes the shortest is kept, in an undirected graph for both directions.
 
@@ -118,14 +111,6 @@ class Graph:
     def degrees(self) -> IntArray:
         """Number of neighbours of each node."""
         return np.diff(self.indptr)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays: rows, lengths, ids, and those of the same graph along other directions, once made."""
-        arrays = (self.indptr, self.indices, self.original_ids, self.lengths)
-        others: list[Graph] = [vars(self).get(name, self) for name in ("reverse", "both_ways")]
-        own = sum(int(array.nbytes) for array in arrays if array is not None)
-        return own + sum(other.nbytes for other in others if other is not self)
 
     def neighbours(self, node: int) -> AnyArray:
         """Neighbours of one node, ascending."""
@@ -236,28 +221,6 @@ class Graph:
         return cls._from_edges(EdgeList.from_igraph(graph, weight, weights_are))
 
     @classmethod
-    def from_dgl(
-        cls,
-        graph: Any,
-        *,
-        node_type: str | None = None,
-        metapaths: Metapaths = (),
-        directed: bool | None = None,
-    ) -> Graph:
-        """Make a graph from a DGL graph, of one type of node or of several.
-
-        Parameters
-        ----------
-        graph : dgl.DGLGraph
-            The graph.
-        node_type, metapaths
-            As in `from_pyg`.
-        directed : bool, optional
-            As in `from_scipy`.
-        """
-        return cls._from_edges(EdgeList.from_dgl(graph, node_type, metapaths), directed)
-
-    @classmethod
     def from_pyg(
         cls,
         data: Any,
@@ -366,31 +329,13 @@ class Graph:
         check_direction(direction)
         return self if direction == "out" else self.reverse if direction == "in" else self.both_ways
 
-    def neighbour_sums(self, values: AnyArray) -> npt.NDArray[np.float64]:
+    def neighbour_sums(self, values: AnyArray) -> FloatArray:
         """Return the sum of the neighbours' rows of `values`, shape (nodes, width)."""
-        return self._neighbour_sums(check_table("values", values, self.num_nodes))
-
-    def _neighbour_sums(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Compute `neighbour_sums` without validation."""
         from napsets.kernels.csr import neighbour_sums
 
-        return neighbour_sums(self.indptr, self.indices, values)
+        return neighbour_sums(self.indptr, self.indices, check_table("values", values, self.num_nodes))
 
-    def neighbour_labels(self, labels: IntArray, num_classes: int) -> npt.NDArray[np.float64]:
-        """Count the labels of each node's neighbours, shape (nodes, classes); −1 does not count."""
-        from napsets.kernels.csr import neighbour_labels
-
-        classes = check_count("num_classes", num_classes, maximum=_MOST_CLASSES)
-        known = check_labels(labels, size=self.num_nodes, num_classes=classes)
-        try:
-            return neighbour_labels(self.indptr, self.indices, known, classes)
-        except MemoryError as error:
-            raise InvalidInputError(
-                f"`num_classes` must be so few that a count for each node and class fits into memory; got {classes:,} "
-                f"for {self.num_nodes:,} nodes"
-            ) from error
-
-    def neighbour_means(self, values: AnyArray) -> npt.NDArray[np.float64]:
+    def neighbour_means(self, values: AnyArray) -> FloatArray:
         """Return the mean of the neighbours' rows of `values`; 0 where there are no neighbours."""
         return self.neighbour_sums(values) / np.maximum(self.degrees, 1)[:, None]
 
@@ -420,19 +365,13 @@ class Graph:
         return scipy.sparse.csr_array((values, self.indices, self.indptr), shape=shape)
 
 
-def check_direction(direction: object) -> Direction:
-    """Return a direction, or list the three there are."""
-    chosen: Direction = choose("direction", direction, {name: name for name in get_args(Direction)})
-    return chosen
-
-
 def as_graph(graph: object, num_nodes: int | None = None, ids: AnyArray | None = None) -> Graph:
     """Convert any supported object to a graph, undirected unless it is a directed `Graph` or NetworkX graph.
 
     Parameters
     ----------
     graph : Graph or another library's
-        A PyTorch Geometric ``Data`` (with ``edge_index`` or ``adj_t``), a DGL, igraph or NetworkX graph, a SciPy sparse
+        A PyTorch Geometric ``Data`` (with ``edge_index`` or ``adj_t``), an igraph or NetworkX graph, a SciPy sparse
         matrix or a sparse tensor, a table with the columns ``source`` and ``target``, or an ``edge_index`` of shape
         (2, edges).
     num_nodes : int, optional

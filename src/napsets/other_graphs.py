@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import matmul
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from napsets.checks.arguments import IntArray, check_integers
 from napsets.checks.values import check_list, choose, shown
 from napsets.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import HeteroData
 
 #: An edge type of a graph with several types of nodes: those of its sources, its name, and those of its targets.
 EdgeType = tuple[str, str, str]
@@ -25,11 +27,6 @@ PATHS = "lists of edge types"
 def is_hetero(graph: object) -> bool:
     """Whether this is a ``HeteroData`` of PyTorch Geometric."""
     return hasattr(graph, "node_types") and hasattr(graph, "edge_types")
-
-
-def is_dgl(graph: object) -> bool:
-    """Whether this is a DGL graph."""
-    return hasattr(graph, "ntypes") and hasattr(graph, "canonical_etypes")
 
 
 def is_igraph(graph: object) -> bool:
@@ -52,67 +49,58 @@ def check_whole(name: str, graph: object) -> None:
         )
 
 
-@dataclass(frozen=True)
-class TypedGraph:
-    """A graph with several types of nodes and edges."""
-
-    name: str  #: the argument, for messages
-    constructor: str  #: of `Graph`, for messages
-    node_types: Sequence[str]
-    edge_types: Sequence[EdgeType]
-    count: Callable[[str], int | None]  #: the number of nodes of a type
-    ends: Callable[[Any], Any]  #: sources and targets of the edges of a type
-
-    def between(self, node_type: str | None, metapaths: Metapaths) -> tuple[IntArray, IntArray, int | None]:
-        """Return the edges between nodes of one type and those along metapaths, and the number of these nodes."""
-        kinds = list(self.node_types)
-        if node_type is None:
-            if len(kinds) != 1:
-                raise InvalidInputError(
-                    f"`{self.name}` has nodes of {len(kinds)} types, {', '.join(kinds)}: choose the one to be "
-                    f"predicted with napsets.Graph.{self.constructor}(..., node_type={kinds[0]!r})"
-                )
-            node_type = kinds[0]
-        node_type = choose("node_type", node_type, {kind: kind for kind in kinds})
-        parts = [self._pairs(kind) for kind in self.edge_types if kind[0] == kind[2] == node_type]
-        parts += [self._along(node_type, path) for path in check_list("metapaths", metapaths, PATHS)]
-        if not parts:
+def typed_edges(data: HeteroData, node_type: str | None, metapaths: Metapaths) -> tuple[IntArray, IntArray, int | None]:
+    """Return the edges of a ``HeteroData`` between nodes of one type and along metapaths, and the number of nodes."""
+    kinds = list(data.node_types)
+    if node_type is None:
+        if len(kinds) != 1:
             raise InvalidInputError(
-                f"`{self.name}` has no edges between nodes of type {node_type!r}; pass metapaths=[[…]], each a list of "
-                f"edge types that starts and ends there. There are {self._listed}."
+                f"`data` has nodes of {len(kinds)} types, {', '.join(kinds)}: choose the one to be predicted with "
+                f"napsets.Graph.from_pyg(..., node_type={kinds[0]!r})"
             )
-        source, target = (np.concatenate(ends) for ends in zip(*parts, strict=True))
-        return source, target, self.count(node_type)
+        node_type = kinds[0]
+    node_type = choose("node_type", node_type, {kind: kind for kind in kinds})
+    parts = [_ends(data, kind) for kind in data.edge_types if kind[0] == kind[2] == node_type]
+    parts += [_joined_along(data, node_type, path) for path in check_list("metapaths", metapaths, PATHS)]
+    if not parts:
+        raise InvalidInputError(
+            f"`data` has no edges between nodes of type {node_type!r}; pass metapaths=[[…]], each a list of edge types "
+            f"that starts and ends there. There are {_listed(data)}."
+        )
+    source, target = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+    return source, target, data[node_type].num_nodes
 
-    def _pairs(self, kind: EdgeType) -> tuple[IntArray, IntArray]:
-        source, target = (check_integers(f"{self.name}[{kind!r}]", ends) for ends in self.ends(kind))
-        return source, target
 
-    def _along(self, node_type: str, path: Sequence[EdgeType]) -> tuple[IntArray, IntArray]:
-        """Return the pairs of nodes that a path of edge types joins: a product of sparse matrices."""
-        import scipy.sparse
+def _ends(data: HeteroData, kind: EdgeType) -> tuple[IntArray, IntArray]:
+    source, target = (check_integers(f"data[{kind!r}]", ends) for ends in data[kind].edge_index)
+    return source, target
 
-        steps = [tuple(check_list("metapaths", step, "edge types")) for step in check_list("metapaths", path, PATHS)]
-        unknown = [step for step in steps if step not in list(self.edge_types)]
-        if unknown:
-            raise InvalidInputError(f"`metapaths` must hold edge types: {self._listed}; got {shown(unknown[0])}")
-        ends = [node_type, *(step[2] for step in steps)]
-        if not steps or ends[-1] != node_type or any(step[0] != end for step, end in zip(steps, ends, strict=False)):
-            raise InvalidInputError(
-                f"`metapaths` must start and end at {node_type!r}, each step where the one before it ends; got "
-                f"{shown(steps)}"
-            )
-        matrices = []
-        for step in steps:
-            source, target = self._pairs(step)
-            shape: Any = (self.count(step[0]), self.count(step[2]))
-            matrices.append(scipy.sparse.csr_array((np.ones(source.size, dtype=bool), (source, target)), shape=shape))
-        first, last = reduce(matmul, matrices).nonzero()
-        return first.astype(np.int64), last.astype(np.int64)
 
-    @property
-    def _listed(self) -> str:
-        return ", ".join(map(repr, self.edge_types))
+def _joined_along(data: HeteroData, node_type: str, path: Sequence[EdgeType]) -> tuple[IntArray, IntArray]:
+    """Return the pairs of nodes that a path of edge types joins: a product of sparse matrices."""
+    import scipy.sparse
+
+    steps = [tuple(check_list("metapaths", step, "edge types")) for step in check_list("metapaths", path, PATHS)]
+    unknown = [step for step in steps if step not in list(data.edge_types)]
+    if unknown:
+        raise InvalidInputError(f"`metapaths` must hold edge types: {_listed(data)}; got {shown(unknown[0])}")
+    ends = [node_type, *(step[2] for step in steps)]
+    if not steps or ends[-1] != node_type or any(step[0] != end for step, end in zip(steps, ends, strict=False)):
+        raise InvalidInputError(
+            f"`metapaths` must start and end at {node_type!r}, each step where the one before it ends; got "
+            f"{shown(steps)}"
+        )
+    matrices = []
+    for step in steps:
+        source, target = _ends(data, step)
+        shape = (data[step[0]].num_nodes, data[step[2]].num_nodes)
+        matrices.append(scipy.sparse.csr_array((np.ones(source.size, dtype=bool), (source, target)), shape=shape))
+    first, last = reduce(matmul, matrices).nonzero()
+    return first.astype(np.int64), last.astype(np.int64)
+
+
+def _listed(data: HeteroData) -> str:
+    return ", ".join(map(repr, data.edge_types))
 
 
 def constructor_hint(graph: object) -> str:
@@ -121,8 +109,8 @@ def constructor_hint(graph: object) -> str:
         return "napsets.Graph.from_scipy(...)"
     if hasattr(graph, "edge_index") or is_hetero(graph):
         return "napsets.Graph.from_pyg(...)"
-    if is_dgl(graph):
-        return "napsets.Graph.from_dgl(...)"
+    if hasattr(graph, "ntypes"):  # of DGL
+        return "napsets.Graph.from_edge_index(torch.stack(graph.edges()), graph.num_nodes())"
     if is_igraph(graph):
         return "napsets.Graph.from_igraph(...)"
     if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):

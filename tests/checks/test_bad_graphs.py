@@ -177,10 +177,10 @@ ROWS = {
     ),
     "a graph of DGL": (
         lambda: ns.neighbourhood_partition(SimpleNamespace(ntypes=["_N"], canonical_etypes=[]), [0]),
-        "`graph` must be a napsets.Graph; got SimpleNamespace of types. Make one with napsets.Graph.from_dgl(...).",
+        "`graph` must be a napsets.Graph; got SimpleNamespace of types. Make one with "
+        "napsets.Graph.from_edge_index(torch.stack(graph.edges()), graph.num_nodes()).",
     ),
     "no graph of igraph": (lambda: ns.Graph.from_igraph([(0, 1)]), "`graph` must be an igraph graph; got list"),
-    "no graph of DGL": (lambda: ns.Graph.from_dgl([(0, 1)]), "`graph` must be a DGL graph; got list"),
     "a type of nodes where there is one": (
         lambda: ns.Graph.from_pyg(SimpleNamespace(edge_index=EDGES), node_type="paper"),
         "`node_type` and `metapaths` must be left out where all nodes have the same type",

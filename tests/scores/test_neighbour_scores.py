@@ -12,6 +12,7 @@ import napsets as ns
 from napsets.kernels import csr as kernel
 from napsets.methods import load, save
 from napsets.scores import SCORES, ByLabel, Diffused, Informed, Labelled, Sharpened
+from napsets.scores.evidence import neighbour_labels
 from worlds import guess
 
 RNG = np.random.default_rng(0)
@@ -145,7 +146,7 @@ def test_counts_of_neighbours_labels_are_sums_of_zeros_and_ones(seed, nodes, cla
     graph = ns.Graph.from_edge_index(rng.integers(nodes, size=(2, 4 * nodes)), num_nodes=nodes)
     labels = rng.integers(-1, classes, size=nodes)
     expected = graph.neighbour_sums((np.arange(classes) == labels[:, None]).astype(float))
-    assert np.array_equal(graph.neighbour_labels(labels, classes), expected)
+    assert np.array_equal(neighbour_labels(graph, labels, classes), expected)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("napsets.kernels.threads.SMALL", -1)
         compiled = kernel.neighbour_labels(graph.indptr, graph.indices, labels, classes, threads)
@@ -172,26 +173,6 @@ def test_sums_over_neighbours_need_one_row_of_numbers_per_node(graph, values):
     for sums in (graph.neighbour_sums, graph.neighbour_means):
         with pytest.raises(ns.InvalidInputError, match="`values` must be a"):
             sums(values)
-
-
-@pytest.mark.parametrize(
-    ("labels", "classes", "message"),
-    [
-        (np.array([0, 1]), 3, r"`labels` must have one entry per node, \d+ .*; got 2"),
-        (None, 2, r"`labels` must be from 0 to 1, or −1 for unknown; got 2"),
-        (None, -1, "`num_classes` must be at least 0; got -1"),
-        (None, 2**40, "`num_classes` must be at most 2,147,483,647; got 1099511627776"),
-        (None, "3", "`num_classes` must be an integer; got '3'"),
-        (0.5, 3, "`labels` must hold integers; got dtype float64"),
-        (-2, 3, "`labels` must be from 0 to 2, or −1 for unknown; got -2"),
-    ],
-)
-@pytest.mark.parametrize("graph", [LARGE, GRAPH], ids=["by kernels", "by NumPy"])
-def test_neighbours_labels_are_one_per_node_and_below_the_number_of_classes(graph, labels, classes, message):
-    if not isinstance(labels, np.ndarray):
-        labels = np.full(graph.num_nodes, 2 if labels is None else labels)
-    with pytest.raises(ns.InvalidInputError, match=message):
-        graph.neighbour_labels(labels, classes)
 
 
 @pytest.mark.parametrize("threads", [0, -1, "two", 10**6])

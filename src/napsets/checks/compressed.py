@@ -18,6 +18,9 @@ WeightsAre = Literal["lengths", "strengths"]
 #: The same, or that they are not to be used.
 WeightsMean = Literal["lengths", "strengths", "ignored"]
 
+#: The direction in which edges are followed: forwards, backwards, or both.
+Direction = Literal["out", "in", "both"]
+
 #: The shortest and the longest edge. Sums of as many as there are edges stay finite, and so does 1 / strength.
 SHORTEST, LONGEST = 1e-100, 1e100
 
@@ -25,6 +28,12 @@ _ZERO = {
     "lengths": "an edge of length 0 would make its two ends the same node: merge them, or give the edge a small length",
     "strengths": "a strength of 0 is not an edge: leave it out",
 }
+
+
+def check_direction(direction: object) -> Direction:
+    """Return a direction, or list the three there are."""
+    chosen: Direction = choose("direction", direction, {name: name for name in get_args(Direction)})
+    return chosen
 
 
 def check_weights_are(value: object) -> WeightsAre | None:

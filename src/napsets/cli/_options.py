@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal
 import typer
 
 from napsets import scores
+from napsets.checks.compressed import Direction
 from napsets.checks.values import LARGEST_HOPS
 from napsets.cli._output import wrong_use
 from napsets.files import Inputs, read_inputs
 from napsets.files.reading import Reading
-from napsets.graph import Direction
 from napsets.localisers.hops import DECAYS, hop_weights
 from napsets.localisers.path_lengths import LENGTH_DECAYS
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets

@@ -18,9 +18,10 @@ from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from napsets.checks.arguments import AnyArray, BoolArray, FloatArray, IntArray, Sealed, sealed
+from napsets.checks.compressed import Direction
 from napsets.checks.values import Registry
 from napsets.errors import InvalidInputError
-from napsets.graph import Direction, Graph
+from napsets.graph import Graph
 from napsets.kernels import layout
 from napsets.kernels.layout import Layout
 from napsets.kernels.threads import Progress

@@ -17,9 +17,9 @@ from typing import Any, SupportsFloat, cast
 import numpy as np
 
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array
+from napsets.checks.compressed import Direction, check_direction
 from napsets.checks.values import check_hops, check_number, check_threads, choose, shown
 from napsets.errors import InvalidInputError
-from napsets.graph import Direction, check_direction
 from napsets.kernels.layout import Layout, Reach
 from napsets.kernels.search import count_below, find_thresholds
 from napsets.kernels.threads import Progress

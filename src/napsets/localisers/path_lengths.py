@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray
+from napsets.checks.compressed import Direction, check_direction
 from napsets.checks.values import check_number, choose, shown
 from napsets.errors import InvalidInputError, warn
-from napsets.graph import Direction, check_direction
 from napsets.kernels.layout import Reach
 from napsets.localisers.base import LOCALISERS, Reference, graph_of
 from napsets.localisers.hops import AroundLocal, Sizes, Weighting

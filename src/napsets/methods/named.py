@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from napsets.checks.arguments import AnyArray
+from napsets.checks.compressed import Direction
 from napsets.checks.values import check_flag
 from napsets.errors import InvalidInputError, warn
-from napsets.graph import Direction
 from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, Groups, make_groups
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops, PathLengths

@@ -84,7 +84,7 @@ class Evidence:
         self.degrees: IntArray | None = None
         if graph is not None:
             self.degrees = graph.degrees
-            self.counts["near"] = graph.neighbour_labels(self.label_of, classes)
+            self.counts["near"] = neighbour_labels(graph, self.label_of, classes)
             walked = None if learned is None else learned.walked
             self.counts["wide"] = walk(graph, reference, classes) if walked is None else walked
         if learned is None:
@@ -236,6 +236,13 @@ def similar_labels(nearest: npt.NDArray[np.int32], label_of: IntArray, classes: 
     return np.bincount(cells, minlength=len(nearest) * classes).reshape(-1, classes).astype(np.float64)
 
 
+def neighbour_labels(graph: Graph, label_of: IntArray, classes: int) -> FloatArray:
+    """Count the labels of each node's neighbours, shape (nodes, classes); −1 does not count."""
+    from napsets.kernels import csr
+
+    return csr.neighbour_labels(graph.indptr, graph.indices, label_of, classes)
+
+
 def walk(graph: Graph, reference: Labelled, classes: int) -> FloatArray:
     """Return the labels that walks meet from every node; from a reference node, twice those of the other half of them.
 
@@ -247,7 +254,7 @@ def walk(graph: Graph, reference: Labelled, classes: int) -> FloatArray:
     met = np.zeros((graph.num_nodes, 2 * classes))
     for _ in range(max(2, min(_WALK, _MOST_WALKED // max(1, graph.num_edges * 2 * classes)))):
         met[reference.nodes, columns] += 1.0  # in place: a second table of this size would double the memory
-        met = graph._neighbour_sums(met)
+        met = graph.neighbour_sums(met)
         met *= scale
     both: FloatArray = met[:, :classes] + met[:, classes:]
     for which in (0, 1):

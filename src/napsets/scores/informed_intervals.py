@@ -142,7 +142,7 @@ def residual_sums(graph: Graph, centre: FloatArray, reference: Labelled, hops: i
 def sums_over_way_back(graph: Graph, values: FloatArray) -> FloatArray:
     """For each node, sum the values of its neighbours to which it is a neighbour, too."""
     if not graph.directed:
-        return graph._neighbour_sums(values[:, None])[:, 0]
+        return graph.neighbour_sums(values[:, None])[:, 0]
     one_way = graph.to_scipy()
     sums: FloatArray = one_way.multiply(one_way.T).tocsr() @ values
     return sums
