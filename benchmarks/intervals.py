@@ -138,11 +138,11 @@ def rows(graph: str, seeds: int, draws: int) -> Iterator[dict[str, Any]]:
 
 def write_report(path: Path) -> None:
     """Write the report about the first draw of the second graph."""
-    from napsets.evaluation.comparison import CURVE_ALPHAS, compare_intervals
+    from napsets.evaluation.comparison import CURVE_ALPHAS
 
     one = next(drawn(GRAPHS[1], 1, 1))
-    comparison = compare_intervals(
-        one.graph, one.outputs, one.targets, one.labelled, one.judged, alpha=ALPHA, alphas=CURVE_ALPHAS
+    comparison = ns.compare(
+        one.graph, one.outputs, one.targets, one.labelled, one.judged, score="cqr", alpha=ALPHA, alphas=CURVE_ALPHAS
     )
     ns.report.write_page(path, comparison, dataset=GRAPHS[1], model="GraphSAGE of two quantiles")
     print(comparison.verdict())

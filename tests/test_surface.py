@@ -42,7 +42,7 @@ ROOMS = {"datasets", "gnn", "monitoring", "report", "spark"}
 
 #: Names that only experts call: they work, and are documented where they live.
 EXPERTS = {
-    "coverage_gap_bound", "weighted_gap_bound",
+    "coverage_gap_bound",
     "aps_scores", "coverage_by_class", "coverage_by_degree", "empty_rate", "expected_homophily", "full_rate",
     "groups_by_class", "groups_by_confidence", "groups_by_degree", "groups_by_neighbourhood", "hop_weights",
     "informed_probabilities", "mean_width", "neighbourhood_partition", "node_homophily", "node_uniforms", "pccv",

@@ -275,3 +275,10 @@ def disturbed(data):
     graph = ns.Graph.from_edge_index(np.concatenate([kept, new], axis=1), data.num_nodes)
     assert graph != data.graph
     return replace(data, graph=graph, features=features, labels=labels)
+
+
+def compare_intervals(
+    graph: Any, outputs: Any, targets: Any, calibration: Any, nodes: Any, *, score: Any = "cqr", **options: Any
+) -> Any:
+    """Compare on a world of `make_numbers`."""
+    return ns.compare(graph, outputs, targets, calibration, nodes, score=score, **options)

@@ -7,7 +7,6 @@ from napsets.advice.theory import coverage_gap_bound as coverage_gap_bound
 from napsets.advice.theory import expected_homophily as expected_homophily
 from napsets.advice.theory import node_homophily as node_homophily
 from napsets.advice.theory import sbm_favours_naps as sbm_favours_naps
-from napsets.advice.theory import weighted_gap_bound as weighted_gap_bound
 from napsets.errors import (
     FileFormatError,
     InvalidInputError,

@@ -92,7 +92,6 @@ USES = {
     **vary(ns.neighbourhood_partition, "graph", "nodes", "radius", "min_size", "seed", graph=GRAPH, nodes=NODES),
     **vary(ns.node_homophily, "graph", "labels", graph=GRAPH, labels=Y),
     **vary(ns.expected_homophily, "labels"),
-    **vary(ns.weighted_gap_bound, "weights", "tv", weights=[1.0] * 6, tv=[0.1] * 6),
     **vary(ns.coverage_gap_bound, "hop_weights", "hop_counts", "hop_tv", hop_weights=[1.0] * 6, hop_counts=[1] * 6,
            hop_tv=[0.1] * 6),
     **vary(ns.sbm_favours_naps, "n", "p_in", "p_out", n=10, p_in=0.1, p_out=0.2),

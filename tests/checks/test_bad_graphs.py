@@ -259,14 +259,6 @@ ROWS = {
         lambda: ns.coverage_gap_bound([1.0], [3, 4], [0.5]),
         "`hop_counts` and `hop_tv` must have one entry per hop, 1; got shapes (2,) and (1,)",
     ),
-    "an infinite bound weight": (
-        lambda: ns.weighted_gap_bound([1.0, np.inf], [0.5, 0.5]),
-        "`weights` must be finite, from 0 to 1e+100; got inf",
-    ),
-    "too few distances": (
-        lambda: ns.weighted_gap_bound([1.0, 1.0], [0.5]),
-        "`tv` must have one entry per weight, shape (2,); got (1,)",
-    ),
     "an impossible probability": (lambda: ns.sbm_favours_naps(10, 1.5, 0.1), "`p_in` must lie in [0, 1]; got 1.5"),
     "a NaN edge probability": (lambda: ns.sbm_favours_naps(10, 0.5, np.nan), "`p_out` must lie in [0, 1]; got nan"),
     "no nodes in a block": (lambda: ns.sbm_favours_naps(0, 0.5, 0.5), "`n` must be at least 1; got 0"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.comparison import CURVE_ALPHAS, compare_intervals
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.judgement import halves
 from number_worlds import COLUMNS, ENDS, IDS, KNOWN, REST, SIZE, Y, number_files
 from worlds import CLASSES, make_world, write
@@ -19,7 +19,7 @@ GRAPH = ns.Graph.from_edge_index(ENDS, SIZE)
 
 def compared(score, calibration, nodes, **settings):
     outputs = np.column_stack(list(COLUMNS[score].values()))
-    return compare_intervals(GRAPH, outputs, Y, IDS[calibration], IDS[nodes], score=score, ids=IDS, **settings)
+    return compare(GRAPH, outputs, Y, IDS[calibration], IDS[nodes], score=score, ids=IDS, **settings)
 
 
 @pytest.mark.parametrize("score", list(COLUMNS))

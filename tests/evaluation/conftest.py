@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.results import Comparison
-from worlds import make_numbers, make_ring
+from worlds import compare_intervals, make_numbers, make_ring
 
 
 @pytest.fixture(scope="session")

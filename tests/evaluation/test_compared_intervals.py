@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.comparison import compare, compare_intervals
 from napsets.evaluation.kinds import interval_methods
 from napsets.evaluation.results import Comparison
 from napsets.methods import METHODS
-from worlds import make_numbers, never_supported
+from worlds import compare_intervals, make_numbers, never_supported
 
 NAMES = ("split", "naps", "naps-exact", "informed", "auto")
 
@@ -115,13 +114,6 @@ def test_methods_of_labels_are_refused_with_those_of_numbers(numbers) -> None:
     assert {"split", "naps", "naps-lengths", "by-degree", "auto"} <= set(interval_methods())
     with pytest.raises(ns.InvalidInputError, match="got 'nap'"):
         compare_intervals(**numbers, methods=["nap"])
-
-
-def test_the_score_decides_what_is_compared(numbers) -> None:
-    both = compare(*(numbers[key] for key in numbers), score="cqr", seed=4), compare_intervals(**numbers, seed=4)
-    assert both[0].rows() == both[1].rows()
-    with pytest.raises(ns.InvalidInputError, match=r"`score` must be one of numbers: .*; APS .* Use compare\."):
-        compare_intervals(**numbers, score="aps", methods=["split"])
 
 
 def test_every_method_of_numbers_can_be_compared() -> None:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.kinds import interval_methods, size_strata
 from napsets.evaluation.results import Comparison
 from napsets.methods import METHODS, make_method
-from worlds import FOUR, draw_world
+from worlds import FOUR, compare_intervals, draw_world
 
 DECAYS = {"split": None, "naps": "uniform", "naps-h": "hyperbolic", "naps-g": "geometric"}
 

@@ -10,10 +10,10 @@ import pytest
 from scipy.stats import binom
 
 import napsets as ns
-from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.judgement import Interval, endless_change, evenness, gaps_of, paired_sizes, size_change
 from napsets.evaluation.results import Comparison
-from worlds import make_numbers, make_ring
+from worlds import compare_intervals, make_numbers, make_ring
 
 
 def test_intervals_hold_what_they_estimate_as_often_as_they_say() -> None:

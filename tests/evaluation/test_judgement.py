@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.judgement import METRICS, halves, judge
+from napsets.evaluation.judgement import METRICS, check_groups, halves, judge_rows
+from napsets.evaluation.kinds import kind_of
 
 STRATA = [(0, 1), (2, 3)]
 NODES = np.array([3, 5, 0, 7])
@@ -22,9 +23,15 @@ def make(rows=4):
     return ns.PredictionSets(NODES[:rows], MEMBER[:rows], infinite, ones.astype(int), ones, 0.25, num_nodes=8)
 
 
+def judge(sets, strata=STRATA, neighbourhoods=None, **groups):
+    ranges = kind_of(type(sets)).check_strata(strata, sets)
+    groups = {name: group[sets.nodes] for name, group in groups.items()}
+    return judge_rows(sets, sets.own_labels(LABELS), strata=ranges, neighbourhoods=neighbourhoods, groups=groups)
+
+
 def test_every_metric_is_the_function_of_its_name():
     sets, parts = make(), [np.array([3, 5]), np.array([0, 7])]
-    worth = judge(sets, LABELS, strata=STRATA, partition=parts)
+    worth = judge(sets, neighbourhoods=np.array([0, 0, 1, 1]))
     assert worth.row() == {
         "nodes": 4,
         "coverage": ns.coverage(sets, LABELS),
@@ -42,12 +49,11 @@ def test_every_metric_is_the_function_of_its_name():
         "infinite": 1,
     }
     assert tuple(worth.row()) == METRICS
-    assert judge(sets, LABELS[NODES], strata=STRATA, partition=parts, per="set").row() == worth.row()
 
 
 def test_gaps_stand_in_the_row_under_the_name_of_their_grouping():
     sides = np.array(["east", "", "", "west", "", "west", "", "east"])
-    worth = judge(make(), LABELS, strata=STRATA, groups={"side": sides, "class": LABELS})
+    worth = judge(make(), **{"side": sides, "class": LABELS})
     assert set(worth.gaps) == {"side", "class"}
     assert worth.gaps["side"].groups.tolist() == ["east", "west"]
     assert worth.gaps["side"].coverage.tolist() == [1.0, 0.5]
@@ -60,40 +66,32 @@ def test_gaps_stand_in_the_row_under_the_name_of_their_grouping():
         for kind in ("side", "class")
         for name in ("gap", "chance", "excess", "under", "over", "worst", "worst_chance", "share")
     }
-    own = judge(make(), LABELS[NODES], strata=STRATA, groups={"side": sides[NODES]}, per="set")
-    assert own.row()["gap_side"] == row["gap_side"]
 
 
 def test_groupings_without_names_are_refused():
     with pytest.raises(ns.InvalidInputError, match=r"`groups` must be a Mapping.*Write groups=\{'region': regions\}"):
-        judge(make(), LABELS, strata=STRATA, groups=LABELS)
+        check_groups(LABELS)
     with pytest.raises(ns.InvalidInputError, match="`groups` must map names to arrays; got 3 for a name"):
-        judge(make(), LABELS, strata=STRATA, groups={3: LABELS})
+        check_groups({3: LABELS})
 
 
 def test_what_cannot_be_known_is_nan():
-    worth = judge(make(1), LABELS, strata=STRATA)
+    worth = judge(make(1))
     assert math.isnan(worth.pccv)
     assert math.isnan(worth.pccv_chance)
     assert math.isnan(worth.mean_size_se)
     assert worth.coverage_se == 0.0
-    nothing = judge(make(0), LABELS, strata=STRATA)
+    nothing = judge(make(0))
     assert nothing.nodes == nothing.infinite == 0
     assert all(math.isnan(nothing.row()[name]) for name in METRICS[1:-1])
 
 
-@pytest.mark.parametrize("other", [[[0]], np.ones(3)])
-def test_only_predictions_are_judged(other):
-    with pytest.raises(ns.InvalidInputError, match="`prediction` must be a PredictionSets"):
-        judge(other, LABELS, strata=STRATA)
-
-
 def test_strata_are_the_usual_ones_by_default_and_none_of_intervals():
-    assert judge(make(), LABELS).row() == judge(make(), LABELS, strata=[(0, 1), (2, 3)]).row()
+    assert judge(make(), strata=None).row() == judge(make(), strata=[(0, 1), (2, 3)]).row()
     ends = np.zeros(4), np.ones(4)
     intervals = ns.PredictionIntervals(NODES, *ends, np.ones(4), np.ones(4, int), np.ones(4), 0.25)
     with pytest.raises(ns.InvalidInputError, match="`strata` must be None for intervals"):
-        judge(intervals, LABELS, strata=STRATA)
+        judge(intervals)
 
 
 def test_halves_share_no_node_and_follow_the_seed():
@@ -105,11 +103,3 @@ def test_halves_share_no_node_and_follow_the_seed():
     assert halves(nodes, seed=5)[0].tolist() != first.tolist()
     with pytest.raises(ns.InvalidInputError, match="at least two labelled nodes"):
         halves(nodes[:1], seed=0)
-
-
-def test_parts_may_overlap_as_in_pccv():
-    rng = np.random.default_rng(0)
-    y, p = rng.integers(3, size=60), rng.dirichlet(np.ones(3), 60)
-    sets = ns.SplitConformal().calibrate(p, y, calibration=np.arange(30)).predict(np.arange(30, 60), alpha=0.3)
-    parts = [np.arange(30, 42), np.arange(34, 60)]
-    assert judge(sets, y, partition=parts).pccv == ns.pccv(sets, y, parts)

@@ -12,7 +12,7 @@ import pytest
 
 import napsets as ns
 from napsets.evaluation import verdict
-from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.findings import Finding
 from napsets.evaluation.judgement import Interval, evenness, gaps_of, size_change
 from napsets.evaluation.results import Comparison
@@ -21,7 +21,7 @@ from napsets.levels import Exact, coverage_band
 from napsets.localisers import Everyone
 from napsets.methods import METHODS, Method
 from napsets.methods.table import name_of
-from worlds import make_numbers, make_ring
+from worlds import compare_intervals, make_numbers, make_ring
 
 # -- which method ------------------------------------------------------------------------------------------------------
 

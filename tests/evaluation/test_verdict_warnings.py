@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from napsets.evaluation.comparison import compare, compare_intervals
+from napsets.evaluation.comparison import compare
 from napsets.evaluation.results import Comparison
-from worlds import make_numbers, make_ring
+from worlds import compare_intervals, make_numbers, make_ring
 
 
 def test_no_warning_is_said_with_what_was_checked(ring_comparison: Comparison) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from napsets.advice.inspection import inspect_node
-from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals, interval_methods
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare, interval_methods
 
-__all__ = ["choice_of", "compare", "compare_intervals", "inspect_node", "interval_methods"]
+__all__ = ["choice_of", "compare", "inspect_node", "interval_methods"]
 __all__ += ["CURVE_ALPHAS", "explorer_shown", "report_rows", "run_command"]
 
 

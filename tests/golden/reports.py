@@ -63,7 +63,7 @@ def answer(report: Report) -> dict[str, Any]:
             around.graph, around.probabilities, around.labels, around.calibration, around.rest, **settings
         )
     else:
-        compared = adapter.compare_intervals(
+        compared = adapter.compare(
             around.graph,
             around.outputs(report.score),
             around.targets,

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.results import Comparison
 from napsets.report import ReportData, page_data
-from worlds import FOUR, draw_world, make_numbers
+from worlds import FOUR, compare_intervals, draw_world, make_numbers
 
 READY = "document.documentElement.dataset.ready === 'true'"
 #: What the nodes of the page about intervals are called.

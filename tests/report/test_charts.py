@@ -8,11 +8,11 @@ import altair as alt
 import numpy as np
 import pytest
 
-from napsets.evaluation.comparison import CURVE_ALPHAS, compare_intervals
+from napsets.evaluation.comparison import CURVE_ALPHAS
 from napsets.report import ReportData, page_data
 from napsets.report.charts import ticks
 from napsets.report.rows import is_skewed, median_ends, range_names, set_size_groups, weakest_first
-from worlds import make_numbers
+from worlds import compare_intervals, make_numbers
 
 
 def test_every_chart_is_a_valid_specification_with_rows_and_the_methods(data: ReportData) -> None:

@@ -16,7 +16,7 @@ from scipy.stats import betabinom, binom, binomtest
 import napsets as ns
 from napsets.checks.text import percent
 from napsets.cli.report import comparison_table
-from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.findings import Finding
 from napsets.evaluation.results import Comparison
 from napsets.levels import chance_band
@@ -25,7 +25,7 @@ from napsets.report import ReportData, page_data, render
 from napsets.report.first_screen import Commands, first_screen
 from napsets.report.rows import wilson
 from napsets.report.words import cell
-from worlds import FOUR, make_numbers, never_supported
+from worlds import FOUR, compare_intervals, make_numbers, never_supported
 
 #: The column of the mean size in rows of groups.
 SIZE = {"set": "mean_size", "interval": "mean_width"}

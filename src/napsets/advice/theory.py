@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from napsets.checks.arguments import AnyArray, ArrayLike, FloatArray, IntArray, check_integers, check_numbers
-from napsets.checks.values import check_alpha, check_count, check_number, check_share
+from napsets.checks.values import check_count, check_number, check_share
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import mean
 from napsets.graph import Graph, check_graph
-from napsets.levels import fewest_ranks
 from napsets.quantile import LARGEST_WEIGHT
 
 LARGEST_COUNT = 2.0**63  # of nodes at a hop
@@ -119,22 +118,6 @@ def expected_homophily(labels: ArrayLike) -> float:
     y = _labels(labels)
     _, counts = np.unique(y[y >= 0], return_counts=True)
     return float(np.sum((counts / counts.sum()) ** 2)) if counts.sum() else float("nan")
-
-
-def weighted_gap_bound(weights: ArrayLike, tv: ArrayLike) -> float:
-    """Bound the coverage gap of any weighting (`eq:gapbound`): Σ w_i·tv_i / (1 + Σ w_i).
-
-    Parameters
-    ----------
-    weights : array of shape (n,)
-        Weights of the calibration points. The theorem is for weights of at most 1, the weight of the test point.
-    tv : array of shape (n,)
-        Total variation distance between the data as they are and with the test point and point i swapped.
-    """
-    w, d = check_numbers("weights", weights, largest=LARGEST_WEIGHT), check_numbers("tv", tv, largest=1.0)
-    if w.shape != d.shape:
-        raise InvalidInputError(f"`tv` must have one entry per weight, shape {w.shape}; got {d.shape}")
-    return float((w @ d) / (1.0 + w.sum()))
 
 
 def coverage_gap_bound(
@@ -273,17 +256,6 @@ def _nodes_near_zero(rate: float) -> tuple[FloatArray, FloatArray]:
     width = min(1.0, 90.0 / max(rate, 1.0)) / panels  # beyond it there is less than 10⁻³⁹
     starts = np.arange(panels)[:, None] * width
     return (starts + (x + 1.0) * (width / 2)).ravel(), np.tile(weights * (width / 2), panels)
-
-
-def fewest_labels(alpha: float) -> int:
-    """Return how many calibration nodes a finite threshold needs at least: ⌈(1−α)/α⌉.
-
-    Examples
-    --------
-    >>> fewest_labels(0.1), fewest_labels(0.05)
-    (9, 19)
-    """
-    return fewest_ranks(check_alpha(alpha))
 
 
 def _labels_and_shares(graph: Graph, labels: ArrayLike) -> tuple[IntArray, FloatArray]:

@@ -48,7 +48,7 @@ from napsets.methods import (
 )
 from napsets.methods.table import check_settings_known, name_of, suitable, title
 from napsets.predictions import Prediction, PredictionIntervals
-from napsets.scores import APS, CQR, Score, learns, make_score, prediction_type
+from napsets.scores import APS, Score, learns, make_score, prediction_type
 
 #: What is compared by default: names of the table `napsets.methods.METHODS`.
 COMPARED: tuple[str, ...] = SETS.compared
@@ -269,27 +269,6 @@ class _Setup:
             strata=ranges,
             training=self.trained,
         )
-
-
-def compare_intervals(
-    graph: Any,
-    outputs: ArrayLike,
-    targets: ArrayLike,
-    calibration: ArrayLike,
-    nodes: ArrayLike,
-    *,
-    score: Any = None,
-    **options: Any,
-) -> Comparison:
-    """Predict intervals of `nodes` with each of some methods: `compare` with `CQR()`, or another score of numbers."""
-    chosen = make_score(CQR() if score is None else score)
-    if prediction_type(chosen) is not PredictionIntervals:
-        raise InvalidInputError(
-            f"`score` must be one of numbers: 'cqr', 'absolute' or 'normalised'; {type(chosen).__name__} is one of "
-            "labels. Use compare."
-        )
-    comparison: Comparison = compare(graph, outputs, targets, calibration, nodes, score=chosen, **options)
-    return comparison
 
 
 def _items(methods: Any) -> Record:

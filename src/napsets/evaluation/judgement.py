@@ -11,8 +11,8 @@ gives is the same for all methods and cancels.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +20,12 @@ import numpy as np
 from napsets.checks.arguments import AnyArray, ArrayLike, FloatArray, IntArray, check_integers
 from napsets.checks.values import Record, check_kind, check_seed, shown
 from napsets.errors import InvalidInputError
-from napsets.evaluation.gaps import CoverageGap, gap_within, own_groups, worst_deviation
+from napsets.evaluation.gaps import CoverageGap, gap_within
 from napsets.evaluation.kinds import SETS, Strata, kind_of
-from napsets.evaluation.metrics import check_prediction, mean, rows_of_parts, worst_violation
+from napsets.evaluation.metrics import mean
 from napsets.evaluation.promise import level_labels
 from napsets.levels import rank_place
-from napsets.predictions import Per, Prediction
+from napsets.predictions import Prediction
 
 if TYPE_CHECKING:
     from napsets.evaluation.results import Comparison, MethodResult
@@ -111,47 +111,6 @@ class Judgement:
         for kind, gap in self.gaps.items():
             values |= {f"{name}_{kind}": value for name, value in gap.row().items()}
         return values
-
-
-def judge(
-    prediction: Prediction,
-    truth: ArrayLike,
-    *,
-    strata: Sequence[tuple[int, int]] | None = None,
-    partition: Sequence[ArrayLike] | None = None,
-    groups: Mapping[str, ArrayLike] | None = None,
-    per: Per = "node",
-) -> Judgement:
-    """Evaluate predictions with true labels, or targets, that were not used to make them.
-
-    Gaps are computed over `groups`; for intervals also over "width": fifths by their own width, the widest last.
-
-    Parameters
-    ----------
-    prediction : PredictionSets or PredictionIntervals
-        The sets, or the intervals.
-    truth, per
-        As `labels` and `per` in `coverage`.
-    strata : sequence of (low, high), optional
-        As in `sscv`, for sets; by default `size_strata` of the number of classes.
-    partition : sequence of arrays, optional
-        As in `pccv`.
-    groups : mapping, optional
-        Groupings by name, each as in `coverage_gap`.
-    """
-    own = check_prediction("prediction", prediction).own_labels(truth, per=per)
-    ranges = kind_of(type(prediction)).check_strata(strata, prediction)
-    groupings = {name: own_groups(prediction, group, per=per) for name, group in check_groups(groups).items()}
-    judgement = judge_rows(prediction, own, strata=ranges, neighbourhoods=None, groups=groupings)
-    if partition is None:
-        return judgement
-    parts = rows_of_parts(prediction, partition)  # which may overlap, as in `pccv`
-    sizes = np.array([part.size for part in parts], dtype=np.int64)
-    return replace(
-        judgement,
-        pccv=worst_violation(prediction.contains_own(own), parts, prediction.alpha),
-        pccv_chance=worst_deviation(sizes, 1.0 - prediction.alpha),
-    )
 
 
 def judge_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
@@ -18,6 +19,10 @@ from napsets.errors import InvalidInputError, imported
 if TYPE_CHECKING:
     import altair
     import pandas
+
+
+#: Methods that are printed, and how wide, so that a table fits a screen.
+_SHOWN, _WIDTH = 20, 80
 
 
 def random_splits(
@@ -42,8 +47,71 @@ def random_splits(
         yield np.sort(order[: calibration.size]), np.sort(order[calibration.size :])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RepeatedComparison:
+class Table(ABC):
+    """Methods side by side as a table: printed, in Markdown, LaTeX and notebooks, and as a frame."""
+
+    alpha: float
+
+    @abstractmethod
+    def rows(self) -> list[Record]:
+        """Return one plain dictionary per method."""
+
+    @abstractmethod
+    def _table(self) -> list[list[str]]:
+        """Return what is shown of each method, under a row of headings."""
+
+    @property
+    @abstractmethod
+    def _heading(self) -> str:
+        """One line that says what was compared on what."""
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the `rows` as a frame, with every measure in a column."""
+        return imported("pandas", "spark").DataFrame(self.rows()).set_index("method")
+
+    def to_markdown(self) -> str:
+        """Return the table that is printed, in Markdown."""
+        return markdown_table(self._table())
+
+    def to_latex(self) -> str:
+        """Return the table that is printed, in LaTeX, with the rules of the package ``booktabs``."""
+        return latex_table(self._table())
+
+    def __str__(self) -> str:
+        table = self._table()
+        names, *columns = zip(*table[: _SHOWN + 1], strict=True)
+        cells = [[cell.rjust(max(map(len, column))) for cell in column] for column in columns]
+        room = max(12, _WIDTH - sum(2 + len(column[0]) for column in cells))
+        fitted = [name if len(name) <= room else f"{name[: room - 1]}…" for name in names]
+        lines = ["  ".join(row) for row in zip([n.ljust(max(map(len, fitted))) for n in fitted], *cells, strict=True)]
+        rest = len(table) - 1 - _SHOWN
+        left = [f"… and {rest} more: to_pandas() has all"] if rest > 0 else []
+        return "\n".join([self._heading, *lines, *left])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return the table, for notebooks."""
+        head, *rows = self._table()
+        return f"<p>{escape(self._heading)}</p>{html_table(head, rows)}"
+
+    def _chart(
+        self, points: list[Record], size: str, methods: list[str]
+    ) -> tuple[altair.Chart, altair.Chart, altair.Y]:
+        """Return a line at the target, the chart of points with a finite size, and the axis of coverage."""
+        alt = imported("altair", "report")
+        finite = [point for point in points if np.isfinite(point["size"])]
+        base = alt.Chart(alt.Data(values=finite)).encode(
+            x=alt.X("size:Q", title=size.replace("_", " "), scale=alt.Scale(zero=False)),
+            color=alt.Color("method:N", sort=methods),
+        )
+        target = alt.Chart(alt.Data(values=[{"target": 1.0 - self.alpha}])).mark_rule(strokeDash=[4, 4])
+        axis = alt.Y("coverage:Q", title="coverage", scale=alt.Scale(zero=False), axis=alt.Axis(format="%"))
+        return target.encode(y="target:Q"), base, axis
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class RepeatedComparison(Table):
     """Methods compared on repeated random splits of the same labels.
 
     Attributes
@@ -98,37 +166,17 @@ class RepeatedComparison:
             rows.append(row)
         return rows
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return the `rows` as a frame, one row per method."""
-        return imported("pandas", "spark").DataFrame(self.rows()).set_index("method")
-
-    def to_markdown(self) -> str:
-        """Return the table in Markdown: coverage, size and gaps of each method, mean ± standard deviation."""
-        return markdown_table(self._table())
-
-    def to_latex(self) -> str:
-        """Return the table in LaTeX, with the rules of the package ``booktabs``."""
-        return latex_table(self._table())
-
     def plot(self) -> altair.LayerChart:
         """Draw coverage against size as an Altair chart (extra ``report``): a small point per split, large means."""
-        alt = imported("altair", "report")
         points = [
             {"method": method, "size": size, "coverage": coverage}
             for method in self.methods
             for size, coverage in zip(self.values(method, self.size), self.values(method, "coverage"), strict=True)
-            if np.isfinite(size)
         ]
-        color = alt.Color("method:N", sort=self.methods)
-        size = alt.X("size:Q", title=self.size.replace("_", " "), scale=alt.Scale(zero=False))
-        coverage = alt.Y("coverage:Q", title="coverage", scale=alt.Scale(zero=False), axis=alt.Axis(format="%"))
-        base = alt.Chart(alt.Data(values=points))
-        target = alt.Chart(alt.Data(values=[{"target": 1.0 - self.alpha}])).mark_rule(strokeDash=[4, 4])
-        means = base.mark_point(filled=True, size=110, opacity=1).encode(
-            x="mean(size):Q", y="mean(coverage):Q", color=color
-        )
-        splits = base.mark_point(size=20, opacity=0.5).encode(x=size, y=coverage, color=color)
-        return (target.encode(y="target:Q") + splits + means).properties(width=420, height=280)
+        target, base, coverage = self._chart(points, self.size, self.methods)
+        means = base.mark_point(filled=True, size=110, opacity=1).encode(x="mean(size):Q", y="mean(coverage):Q")
+        splits = base.mark_point(size=20, opacity=0.5).encode(y=coverage)
+        return (target + splits + means).properties(width=420, height=280)
 
     def _table(self) -> list[list[str]]:
         first = self.splits[0][0]
@@ -149,21 +197,6 @@ class RepeatedComparison:
             f"{len(self.methods)} methods on {len(self)} random splits at alpha = {self.alpha:g}: {self.calibration:,} "
             f"labels calibrate, {self.nodes:,} evaluate; mean ± standard deviation over the splits"
         )
-
-    def __str__(self) -> str:
-        names, *columns = zip(*self._table(), strict=True)
-        cells = [[cell.rjust(max(map(len, column))) for cell in column] for column in columns]
-        width = max(map(len, names))
-        return "\n".join(
-            [self._heading, *("  ".join(row) for row in zip([n.ljust(width) for n in names], *cells, strict=True))]
-        )
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        """Return the table, for notebooks."""
-        head, *rows = self._table()
-        return f"<p>{escape(self._heading)}</p>{html_table(head, rows)}"
 
 
 def _deviation(values: npt.NDArray[np.float64]) -> float:

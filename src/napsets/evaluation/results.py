@@ -5,31 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from napsets.checks.arguments import AnyArray, BoolArray, FloatArray, IntArray
-from napsets.checks.text import html_table
 from napsets.checks.values import Record, Values
-from napsets.errors import Surface, imported
+from napsets.errors import Surface
 from napsets.evaluation.judgement import Judgement
 from napsets.evaluation.kinds import Kind, Strata, kind_of
 from napsets.evaluation.metrics import mean_and_error
-from napsets.evaluation.repeats import latex_table, markdown_table
+from napsets.evaluation.repeats import Table
 from napsets.graph import Graph
 from napsets.methods import Calibrated, CalibrationData
 from napsets.predictions import Prediction
 
 if TYPE_CHECKING:
     import altair
-    import pandas
 
     from napsets.evaluation.verdict import Verdict
-
-#: Methods that are printed, and how wide, so that a comparison fits a screen.
-_SHOWN, _WIDTH = 20, 80
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -105,8 +99,8 @@ class MethodResult(Judgement):
         return same
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Comparison:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Comparison(Table):
     """Methods side by side.
 
     Attributes
@@ -255,23 +249,9 @@ class Comparison:
                 row |= {name: size, f"{name}_se": error, "shared": share}
         return rows
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return one row per method, with every metric in a column."""
-        return imported("pandas", "spark").DataFrame(self.rows()).set_index("method")
-
-    def to_markdown(self) -> str:
-        """Return the table that is printed, in Markdown."""
-        return markdown_table(self._table())
-
-    def to_latex(self) -> str:
-        """Return the table that is printed, in LaTeX, with the rules of the package ``booktabs``."""
-        return latex_table(self._table())
-
     def plot(self) -> altair.LayerChart:
         """Draw coverage against size, a point per method with 95 % intervals, as an Altair chart (extra ``report``)."""
-        alt = imported("altair", "report")
-        size = self.kind.size
-        rows = [
+        points = [
             {
                 "method": result.name,
                 "size": result.size,
@@ -280,19 +260,11 @@ class Comparison:
                 "high": result.coverage + 1.96 * result.coverage_se,
             }
             for result in self
-            if np.isfinite(result.size)
         ]
-        base = alt.Chart(alt.Data(values=rows)).encode(
-            x=alt.X("size:Q", title=size.replace("_", " "), scale=alt.Scale(zero=False)),
-            color=alt.Color("method:N", sort=[result.name for result in self]),
-        )
-        coverage = alt.Y("coverage:Q", title="coverage", scale=alt.Scale(zero=False), axis=alt.Axis(format="%"))
-        target = alt.Chart(alt.Data(values=[{"target": 1.0 - self.alpha}])).mark_rule(strokeDash=[4, 4])
-        return (
-            target.encode(y="target:Q")
-            + base.mark_rule().encode(y="low:Q", y2="high:Q")
-            + base.mark_point(filled=True, size=80).encode(y=coverage, tooltip=["method:N", "size:Q", "coverage:Q"])
-        ).properties(width=420, height=280)
+        target, base, coverage = self._chart(points, self.kind.size, [result.name for result in self])
+        ends = base.mark_rule().encode(y="low:Q", y2="high:Q")
+        dots = base.mark_point(filled=True, size=80).encode(y=coverage, tooltip=["method:N", "size:Q", "coverage:Q"])
+        return (target + ends + dots).properties(width=420, height=280)
 
     def _table(self) -> list[list[str]]:
         """Return what is shown of each method, under a row of headings: gaps where there are groups, then full sets."""
@@ -327,22 +299,6 @@ class Comparison:
             f"{len(self)} methods on {self.nodes.size:,} nodes at alpha = {self.alpha:g}, calibrated on "
             f"{self.data.calibration.size:,} labels{f', with {self.evidence}' if self.evidence else ''}"
         )
-
-    def __str__(self) -> str:
-        names, *columns = zip(*self._table()[: _SHOWN + 1], strict=True)
-        cells = [[cell.rjust(max(map(len, column))) for cell in column] for column in columns]
-        room = max(12, _WIDTH - sum(2 + len(column[0]) for column in cells))
-        fitted = [name if len(name) <= room else f"{name[: room - 1]}…" for name in names]
-        lines = ["  ".join(row) for row in zip([n.ljust(max(map(len, fitted))) for n in fitted], *cells, strict=True)]
-        left = [f"… and {len(self) - _SHOWN} more: to_pandas() has all"] if len(self) > _SHOWN else []
-        return "\n".join([self._heading, *lines, *left])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        """Return the methods as a table, for notebooks."""
-        head, *rows = self._table()
-        return f"<p>{escape(self._heading)}</p>{html_table(head, rows)}"
 
 
 def finite_together(values: Sequence[AnyArray]) -> BoolArray:
