@@ -23,15 +23,6 @@ def expected(world, by, method="naps-exact"):
     return calibrated.predict(world.rest, alpha=0.2)
 
 
-@pytest.mark.parametrize("by", ["class", "degree", "clusters"])
-def test_named_groups_are_those_of_the_library(must_run, tmp_path, by):
-    world = make_world(tmp_path / "world")
-    must_run("predict", *world.files, "--method", "naps-exact", "--by", by, "-a", 0.2, "-o", tmp_path / "sets.parquet")
-    file = read_sets(tmp_path / "sets.parquet")
-    assert file.metadata["by"] == by
-    assert np.array_equal(np.sort(file.sets.sizes), np.sort(expected(world, by).sizes))
-
-
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_groups_of_a_file_are_those_of_an_array(must_run, tmp_path, suffix):
     world = make_world(tmp_path / "world", suffix=suffix, ids="string")
@@ -70,23 +61,6 @@ def test_a_node_without_a_group_is_judged_by_all(must_run, tmp_path):
     assert np.array_equal(np.sort(sets.thresholds), np.sort(expected(world, groups, "split").thresholds))
 
 
-def test_what_is_neither_a_grouping_nor_a_file_is_named(must_run, tmp_path):
-    world = make_world(tmp_path / "world")
-    done = must_run("predict", *world.files, "--by", "klass", "-o", tmp_path / "sets.parquet", code=2)
-    assert "there is no file klass" in done.output.replace("\n", " ").replace("│", "").replace("  ", " ")
-    assert not (tmp_path / "sets.parquet").exists()
-
-
-def test_groups_are_taken_by_auto_too(must_run, tmp_path):
-    world = make_world(tmp_path / "world", nodes=400)
-    must_run("predict", *world.files, "--by", "class", "-o", tmp_path / "sets.parquet")
-    auto = ns.Auto(by="class").calibrate_rows(
-        world.graph, world.probabilities, world.labels, world.calibration, world.ids
-    )
-    sets = read_sets(tmp_path / "sets.parquet").sets
-    assert np.array_equal(np.sort(sets.sizes), np.sort(auto.predict(world.rest).sizes))
-
-
 def test_sets_are_judged_within_groups_of_a_file_beside_chance(must_run, run_json, tmp_path):
     world = make_world(tmp_path / "world", nodes=300)
     target = tmp_path / "sets.parquet"
@@ -101,11 +75,3 @@ def test_sets_are_judged_within_groups_of_a_file_beside_chance(must_run, run_jso
     assert answer["chance_group"] == pytest.approx(gap.chance)
     assert [row["coverage"] for row in answer["coverage_by_group"]] == pytest.approx(gap.coverage.tolist())
     assert "Coverage by group" in must_run("evaluate", target, "--labels", world.truth, "--groups", file).stdout
-
-
-def test_the_file_of_groups_is_never_written_over(must_run, tmp_path):
-    world = make_world(tmp_path / "world")
-    file = write(tmp_path / "groups.csv", {"node": world.ids, "group": np.zeros(world.ids.size, dtype=int)})
-    before = file.read_bytes()
-    must_run("predict", *world.files, "--by", file, "-o", file, code=2)
-    assert file.read_bytes() == before

@@ -78,24 +78,26 @@ def test_the_memory_bound_is_stated_where_it_is_needed(run):
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("line", "message"),
     [
-        ["predcit"],
-        ["predict", "--alfa", "0.1"],
-        ["predict", "--alpha", "2"],
-        ["predict", "--hops", "-1"],
-        ["predict", "--score", "apps"],
-        ["predict", "--method", "nap"],
-        ["predict", "--engine", "flink"],
-        ["predict"],
-        ["evaluate", "--json"],
+        ("predcit", "No such command 'predcit'"),
+        ("predict --alfa 0.1", "No such option: --alfa"),
+        ("predict --engine flink", "'flink' is not one of 'local', 'spark'"),
+        ("predict", "Usage: napsets predict"),
+        ("evaluate --json", "Missing argument 'sets'"),
+        ("predict --seed -1", "Invalid value for '--seed'"),
+        ("demo --seed 18446744073709551616", "Invalid value for '--seed'"),
+        ("predict --hops 65", "Invalid value for '--hops' / '-k'"),
+        ("predict --hops 100000000000000000000", "Invalid value for '--hops' / '-k'"),
+        ("inspect --neighbours 10000000000", "Invalid value for '--neighbours'"),
     ],
 )
-def test_wrong_use_ends_with_two_and_says_what_is_wrong(run, arguments):
-    shown = run(*arguments)
+def test_wrong_use_ends_with_two_and_says_what_is_wrong(run, line, message):
+    shown = run(*line.split())
     assert shown.exit_code == 2
     assert "Traceback" not in shown.output
     assert "Usage: napsets" in shown.output
+    assert message in " ".join(shown.output.replace("│", " ").split())
 
 
 def test_completion_knows_commands_options_and_values(app):

@@ -12,6 +12,7 @@ import pytest
 import napsets as ns
 from napsets.advice.inspection import inspect_node
 from napsets.files import read_sets
+from napsets.scores import SCORES
 from worlds import CLASSES, make_world, write
 
 
@@ -110,14 +111,6 @@ def test_quiet_prints_nothing_but_json(tmp_path, run, world):
     assert (tmp_path / "s.parquet").exists()
 
 
-def test_an_input_is_not_overwritten(run, world):
-    before = world.edges.read_bytes()
-    shown = run("predict", *world.files, "-o", world.edges)
-    assert shown.exit_code == 2
-    assert "would overwrite the input" in shown.output
-    assert world.edges.read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -135,6 +128,19 @@ def test_settings_that_cannot_be_are_wrong_use(tmp_path, run, world, flags, mess
     assert shown.exit_code == 2
     assert message in " ".join(shown.output.replace("│", " ").split())
     assert not (tmp_path / "s.parquet").exists()
+
+
+def test_a_score_that_needs_settings_is_refused_in_words(tmp_path, run, world, monkeypatch):
+    monkeypatch.setitem(SCORES, "needy", lambda features: None)
+    shown = run("predict", *world.files, "--score", "needy", "-o", tmp_path / "s.parquet")
+    assert shown.exit_code == 2
+    assert "needy needs settings, which can be given only in Python" in " ".join(shown.output.replace("│", " ").split())
+
+
+def test_the_smallest_error_rate_gives_every_label(run, world, tmp_path):
+    shown = run("predict", *world.files, "--method", "naps", "--alpha", 5e-324, "-o", tmp_path / "s.parquet", "--json")
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.stdout)["full_rate"] == 1.0
 
 
 # -- evaluate ------------------------------------------------------------------------------------------------------
@@ -186,12 +192,6 @@ def test_infinity_is_legal_json(tmp_path, run):
     shown = run("inspect", "--node", lonely, *world.files, "--hops", 1, "--json")
     assert json.loads(shown.stdout, parse_constant=pytest.fail)["threshold"] == "Infinity"
     assert "∞" in run("inspect", "--node", lonely, *world.files, "--hops", 1).stdout
-
-
-def test_inspect_names_an_id_that_is_not_there(run, world):
-    shown = run("inspect", "--node", "12345", *world.files)
-    assert shown.exit_code == 1
-    assert "there is no '12345'" in shown.stderr
 
 
 # -- homophily -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 import napsets as ns
 from napsets.advice.theory import measure_homophily
-from worlds import make_world, write
+from worlds import make_world
 
 DIRECTIONS = ["out", "in", "both"]
 
@@ -34,28 +34,6 @@ def test_homophily_is_that_of_the_neighbours_along_it(run_json, directed, direct
     assert answer["homophily"] == pytest.approx(homophily.mean)
     assert answer["without_labelled_neighbour"] == homophily.unmet
     assert answer["edges"] == graph.along(direction).num_edges
-
-
-@pytest.fixture(params=["sets", "intervals"])
-def predict_with(request, tmp_path, run, directed):
-    """Return a function that makes a file of sets or of intervals with some flags, and the flags that judge it."""
-    world, _ = directed
-    files, truth = world.files, world.truth
-    if request.param == "intervals":
-        y = world.labels + 0.5
-        outputs = write(tmp_path / "outputs.parquet", {"node": world.ids, "prediction": y - 0.25})
-        known = {"node": world.ids[world.calibration], "target": y[world.calibration]}
-        targets = write(tmp_path / "targets.parquet", known)
-        files = ["--task", "regression", "--edges", world.edges, "--probabilities", outputs, "--labels", targets]
-        truth = write(tmp_path / "numbers.parquet", {"node": world.ids[world.rest], "target": y[world.rest]})
-
-    def make(suffix, *flags):
-        target = tmp_path / f"made{suffix}"
-        done = run("predict", *files, "--method", "split", *flags, "-o", target)
-        assert done.exit_code == 0, done.output
-        return ["evaluate", target, "--labels", truth, "--edges", world.edges, "--radius", 1, "--min-size", 2]
-
-    return make
 
 
 def first_line(shown):

@@ -7,12 +7,8 @@ import json
 import numpy as np
 import pytest
 
-import napsets as ns
-from napsets.levels import coverage_band
-from number_worlds import IDS, REST, SIZE, Y, number_files, number_predictor
+from number_worlds import IDS, REST, SIZE, Y, number_files
 from worlds import write
-
-SUFFIXES = [".parquet", ".csv", ".tsv", ".csv.gz"]
 
 
 def evaluated(tmp_path, run, *flags, suffix=".parquet", making=("--method", "naps-exact")):
@@ -27,21 +23,6 @@ def evaluated(tmp_path, run, *flags, suffix=".parquet", making=("--method", "nap
 def told_by(shown):
     assert shown.exit_code == 0, shown.output
     return json.loads(shown.stdout)
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_any_format_that_predict_writes_is_known_and_judged(tmp_path, run, suffix):
-    told = told_by(evaluated(tmp_path, run, "--json", suffix=suffix))
-    intervals = number_predictor("cqr", "naps-exact").predict(REST, 0.1)
-    assert told["task"] == "regression"
-    assert (told["nodes"], told["unlabelled"]) == (50, 0)
-    assert told["coverage"] == ns.coverage(intervals, Y)
-    assert told["median_width"] == pytest.approx(np.median(intervals.widths))
-    assert told["infinite"] == intervals.infinite
-    kept = suffix == ".parquet"
-    assert told["settings"].get("level_labels") == (75 if kept else None)
-    expected = coverage_band(75, 0.1, 50) if kept else (0.82, 0.98)
-    assert (told["coverage_low"], told["coverage_high"]) == expected
 
 
 def test_tables_stand_beside_chance(tmp_path, run):
@@ -79,21 +60,6 @@ def test_a_file_that_does_not_say_how_many_labels_there_were_is_noted(tmp_path, 
     note = "the range that chance explains is that of the evaluated nodes alone"
     assert note in evaluated(tmp_path, run, suffix=".csv").stderr
     assert note not in evaluated(tmp_path, run).stderr
-
-
-def test_intervals_come_from_standard_input(tmp_path, run):
-    there = evaluated(tmp_path, run, "--json", suffix=".csv")
-    flags = ["--labels", str(tmp_path / "truth.parquet"), "--json"]
-    piped = run("evaluate", "-", *flags, stdin=(tmp_path / "out.csv").read_bytes())
-    assert told_by(piped) == told_by(there) | {"sets": "-"}
-
-
-def test_labels_in_place_of_targets_are_refused_in_plain_words(tmp_path, run):
-    evaluated(tmp_path, run)
-    labels = write(tmp_path / "labels2.csv", {"node": IDS[REST], "label": ["a"] * 50})
-    shown = run("evaluate", tmp_path / "out.parquet", "--labels", labels)
-    assert shown.exit_code == 1
-    assert "`labels` must have the columns node, target" in " ".join(shown.stderr.split())
 
 
 @pytest.mark.parametrize(("judged", "both"), [(np.arange(SIZE), 150), (np.arange(100, SIZE), 50), (REST, 0)])

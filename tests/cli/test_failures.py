@@ -79,11 +79,6 @@ def test_a_full_disk(run, tmp_path, suffix):
     check(shown, "the disk is full or the file too large", target)
 
 
-def test_a_damaged_file(run, world, target):
-    world.probabilities_file.write_bytes(world.probabilities_file.read_bytes()[:500])
-    check(run("predict", *world.files, "-o", target), "is truncated or of another kind", target)
-
-
 def test_a_fault_of_ours_is_owned_and_shown_with_debug(run, world, target, monkeypatch):
     def fail(*arguments, **options):
         raise RuntimeError("a surprise")

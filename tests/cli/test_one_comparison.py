@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 
-import napsets as ns
 from napsets import datasets
 from napsets.evaluation import comparison
 from worlds import make_world
@@ -46,13 +45,6 @@ def test_demo_compares_once(tmp_path, run, monkeypatch, searches):
     shown = run("demo", "-o", tmp_path / "r.html", "--json")
     assert shown.exit_code == 0, shown.stderr
     assert len(searches) == 1
-
-
-def test_a_page_wants_the_error_rates_that_it_draws(tmp_path):
-    world = make_world(tmp_path, nodes=100)
-    compared = comparison.compare(world.graph, world.probabilities, world.labels, world.calibration, world.rest)
-    with pytest.raises(ns.InvalidInputError, match=r"Make it with compare\(\.\.\., alphas=CURVE_ALPHAS\)"):
-        ns.report.write_page(tmp_path / "r.html", compared)
 
 
 def test_a_comparison_keeps_the_labels_that_judged(tmp_path):

@@ -30,8 +30,7 @@ FLAGS = {
 }
 
 
-@pytest.mark.parametrize("truth", [False, True])
-@pytest.mark.parametrize("name", FLAGS)
+@pytest.mark.parametrize(("name", "truth"), [*zip(FLAGS, (False, True, True, False), strict=True)])
 def test_a_page_about_sets_prints_commands_that_run(tmp_path, must_run, monkeypatch, name, truth):
     folder = tmp_path / "my `odd` $files; <b>"
     world = make_world(folder, nodes=240, degree=12, suffix=".csv")

@@ -9,8 +9,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from number_worlds import COLUMNS, ENDS, IDS, KNOWN, REST, SIZE, X, Y, number_files, number_predictor
-from worlds import write
+from number_worlds import COLUMNS, IDS, KNOWN, REST, SIZE, X, Y, number_files, number_predictor
 
 pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
 
@@ -31,17 +30,6 @@ def test_the_columns_say_which_score_and_the_file_has_the_librarys_intervals(mus
     assert (answer["task"], answer["score"], answer["nodes"]) == ("regression", score, 50)
     assert answer["mean_width"] == pytest.approx(expected.widths[np.isfinite(expected.widths)].mean())
     assert json.loads(table.schema.metadata[b"napsets"])["method"] == method
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
-def test_every_format_is_read_and_written(must_run, tmp_path, suffix):
-    target = tmp_path / f"out{suffix}"
-    must_run(
-        "predict", "--task", "regression", *number_files(tmp_path, "cqr", suffix), "--method", "split", "-o", target
-    )
-    expected = number_predictor("cqr", "split").predict(REST, 0.1)
-    lower = pyarrow.csv.read_csv(target)["lower"].to_numpy()
-    assert np.allclose(lower, expected.lower, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -67,54 +55,6 @@ def test_a_node_that_has_a_target_is_noted_once_and_its_own_target_is_left_out(m
     assert "calibration nodes" not in done.stderr
     expected = number_predictor("cqr", "split").predict(np.arange(140, 160), 0.1)
     assert np.array_equal(pyarrow.parquet.read_table(tmp_path / "out.parquet")["lower"].to_numpy(), expected.lower)
-
-
-def test_how_files_were_written_is_recorded(must_run, tmp_path):
-    renamed = {"id": IDS[KNOWN], "target": Y[KNOWN]}
-    files = number_files(tmp_path, suffix=".csv", labels=renamed)
-    flags = ["--rename", "id=node", "--method", "split"]
-    must_run("predict", "--task", "regression", *files, *flags, "-o", tmp_path / "out.parquet")
-    about = json.loads(pyarrow.parquet.read_schema(tmp_path / "out.parquet").metadata[b"napsets"])
-    assert (about["rename"], about["task"], about["score"]) == (["id=node"], "regression", "cqr")
-
-
-@pytest.mark.parametrize(
-    ("score", "names"),
-    [
-        ("cqr", {"lower": "q05", "upper": "q95"}),
-        ("absolute", {"prediction": "yhat"}),
-        ("normalised", {"prediction": "yhat", "spread": "sd"}),
-    ],
-)
-def test_outputs_and_targets_may_be_called_otherwise_by_every_command(must_run, tmp_path, score, names):
-    (tmp_path / "usual").mkdir()
-    usual, target = number_files(tmp_path / "usual", score), tmp_path / "out.parquet"
-    named_files = number_files(
-        tmp_path,
-        score,
-        ".csv",
-        edges={"src": IDS[ENDS[0]], "dst": IDS[ENDS[1]]},
-        probabilities={"node": IDS} | {names[ours]: column for ours, column in COLUMNS[score].items()},
-        labels={"node": IDS[KNOWN], "price": Y[KNOWN]},
-    )
-    called = {"src": "source", "dst": "target", "price": "target"} | {theirs: ours for ours, theirs in names.items()}
-    flags = [*(f"--rename={theirs}={ours}" for theirs, ours in called.items()), "--json"]
-    task, split = ["--task", "regression"], ["--method", "split"]
-
-    def same(*arguments, one, other):
-        answer, expected = (json.loads(must_run(*arguments, *files).stdout) for files in (one, other))
-        return all(answer[key] == expected[key] for key in expected if key not in ("output", "seconds", "report"))
-
-    must_run("predict", *task, *usual, *split, "-o", target)
-    ends = pyarrow.parquet.read_table(target).select(["lower", "upper"])
-    must_run("predict", *task, *named_files, *split, *flags, "-o", target)
-    assert pyarrow.parquet.read_table(target).select(["lower", "upper"]).equals(ends)
-    truth = [write(tmp_path / f"{name}.csv", {"node": IDS[REST], name: Y[REST]}) for name in ("price", "target")]
-    assert same("evaluate", target, one=["-l", truth[0], *flags], other=["-l", truth[1], "--json"])
-    node = ["inspect", "--node", "n160", *task, *split]
-    assert same(*node, one=[*named_files, *flags], other=[*usual, "--json"])
-    page = ["report", *task, "--methods", "split", "-o", tmp_path / "r.html"]
-    assert same(*page, one=[*named_files, *flags], other=[*usual, "--json"])
 
 
 @pytest.mark.parametrize("method", ["split", "naps", "auto"])

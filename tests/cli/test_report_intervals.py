@@ -104,19 +104,3 @@ def test_predict_says_its_verdict_on_intervals(run, run_json, tmp_path):
         f" ({share:.1f} % of them are the whole line, which is not counted in the average)"
         in naps["verdict"]["lines"][0]
     )
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--logits"], "works without --logits and --features"),
-        (["--features", "x.parquet"], "works without --logits and --features"),
-        (["--score", "absolute"], "must be cqr for a file with the columns lower, upper"),
-        (["--methods", "split,daps"], "looks at labels"),
-    ],
-)
-def test_what_a_regression_cannot_use_is_refused(run, tmp_path, flags, message):
-    shown = run("report", "--task", "regression", *number_files(tmp_path), *flags, "-o", tmp_path / "report.html")
-    assert shown.exit_code != 0
-    assert message in " ".join(shown.stderr.replace("│", " ").split())
-    assert not (tmp_path / "report.html").exists()

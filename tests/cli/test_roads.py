@@ -79,14 +79,6 @@ def test_predict_goes_by_path_length(run, tmp_path, kind, suffix):
     assert all(0 < row["distance"] <= 1.5 for row in seen["neighbours"])
 
 
-def test_an_inspection_shows_distances(world, run):
-    done = run(
-        "inspect", *world.files, "--node", world.ids[world.rest[3]], "-m", "naps-lengths", "--weights-are", "lengths"
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    assert "distance" in done.output
-
-
 def test_a_weight_that_is_not_said_what_it_is_does_not_count_and_is_told_of(world, run, tmp_path):
     done = run("predict", *world.files, "--method", "naps", "-o", tmp_path / "sets.parquet")
     assert "column weight of" in done.output
@@ -132,9 +124,3 @@ def test_a_report_compares_by_path_length_and_direction(world, run, tmp_path):
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert [row["method"] for row in json.loads(done.stdout)["results"]] == ["split", "naps", "naps-lengths"]
-
-
-def test_spark_says_what_it_cannot(world, run, tmp_path):
-    done = run("predict", *world.files, "--task", "regression", "--engine", "spark", "-o", tmp_path / "sets")
-    assert done.exit_code == 2
-    assert "works with --engine local" in done.output

@@ -17,22 +17,36 @@ def source(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("how", ["itself", "relative", "dots", "symlink", "hard link", "link to its folder"])
+NAMES = [
+    "itself", "relative", "dots", "missing dots", "far dots", "symlink", "hard link", "link to a link",
+    "link to its folder", "dots behind a link",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", NAMES)
 def test_an_input_is_refused_under_any_name(tmp_path, source, how, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    output = {"itself": source, "relative": "in.html", "dots": tmp_path / "x" / ".." / "in.html"}.get(how)
     (tmp_path / "x").mkdir()
+    (tmp_path / "y").symlink_to(tmp_path)
+    output = tmp_path / "out.html"
     if how == "symlink":
-        output = tmp_path / "out.html"
         output.symlink_to(source)
     elif how == "hard link":
-        output = tmp_path / "out.html"
         output.hardlink_to(source)
-    elif how == "link to its folder":
-        (tmp_path / "y").symlink_to(tmp_path)
-        output = tmp_path / "y" / "in.html"
+    elif how == "link to a link":
+        (tmp_path / "other").symlink_to(source)
+        output.symlink_to("other")
+    paths = {
+        "itself": source,
+        "relative": "in.html",
+        "dots": tmp_path / "x" / ".." / "in.html",
+        "missing dots": tmp_path / "nosuch" / ".." / "in.html",
+        "far dots": tmp_path / "nosuch" / "b" / ".." / "c" / ".." / ".." / "in.html",
+        "link to its folder": tmp_path / "y" / "in.html",
+        "dots behind a link": tmp_path / "y" / "nosuch" / ".." / "in.html",
+    }
     with pytest.raises(InvalidInputError, match=r"`output` would overwrite the input .*in\.html; name another file"):
-        check_output(output, [None, source])
+        check_output(paths.get(how, output), [None, source])
 
 
 def test_what_is_protected_is_an_input_of_everything_that_is_written(tmp_path, source):
