@@ -11,8 +11,9 @@ A model is more confident about nodes that it was trained on, and about easy nod
 that are too small for the others, so a difference in this direction withdraws the promise (`Drift.easier`). The score
 at the predicted label adds nothing to these tests: for the scores of a row it is a function of the top probability and
 of the node's own random number. Labels on which a model is right far more often than its probabilities promise
-(`Accuracy`) are another sign of training on them. A model that is right more often than it promises, and to which none
-of the labels is improbable, has seen them: a model that has not is sometimes sure of something else.
+(`Accuracy`) are another sign of training on them. A model to which none of the labels is improbable has seen them: a
+model that has not is sometimes sure of something else. This is claimed only where another sign agrees: it is right more
+often than it promises, or about the labelled nodes it is less confident than about the others.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ WORTH = 0.05
 #: A model is suspiciously good where it is right so often, and so much more often than its probabilities promise; one
 #: that is merely too cautious is seldom right so often.
 _RIGHT, _TOO_GOOD = 0.95, 0.05
-#: A leak is claimed where labels without it would be as probable as they are less often than this.
-_LEAKED = 1e-6
+#: A leak is claimed where labels without it would be as probable as they are less often than this: in general, and
+#: where the confidence about the labelled nodes differs from that about the others, which nothing else explains.
+_LEAKED, _LEAKED_TOO = 1e-6, 0.01
 #: Outputs that are sharpened at most, the smallest probability that counts, and the largest power.
 _MOST_OUTPUTS, _SMALLEST, _SHARPEST = 5_000, 1e-12, 50.0
 #: Groups in which fewer nodes are expected are put together, or χ² would not follow its law.
@@ -182,10 +184,16 @@ class Accuracy:
     #: How often a model whose probabilities are right would be right so often, or more: the binomial tail at the
     #: average promise, which is on the safe side (Hoeffding, 1956).
     p_value: float
-    #: The smallest probability that the model gives to the label of a labelled node, and which share of nodes would
-    #: have a smaller one if the model, at this accuracy, were as good on the labelled nodes as on the others.
+    #: The smallest probability that the model gives to the label of a labelled node, which share of nodes would have a
+    #: smaller one if the model had not seen the labels, and whether it has: none of the labels is improbable.
     least: float = 0.0
     below: float = 0.0
+    leaked: bool = False
+
+    @property
+    def chance(self) -> float:
+        """How often no label would be improbable if the model had not seen the labels."""
+        return (1.0 - self.below) ** self.nodes
 
     @property
     def better(self) -> bool:
@@ -197,16 +205,13 @@ class Accuracy:
         """Whether it is nearly always right, too."""
         return self.better and self.share >= _RIGHT
 
-    @property
-    def leaked(self) -> bool:
-        """Whether the labels are among what the probabilities were made from: none of them is improbable."""
-        return self.better and (1.0 - self.below) ** self.nodes < _LEAKED
 
-
-def accuracy_on(kind: Kind, outputs: AnyArray, truth: AnyArray, others: AnyArray | None = None) -> Accuracy | None:
+def accuracy_on(
+    kind: Kind, outputs: AnyArray, truth: AnyArray, others: AnyArray | None = None, looks: Sequence[Drift] = ()
+) -> Accuracy | None:
     """Return how often the model is right about labelled nodes, and what it promises; None where it promises nothing.
 
-    `others` are its outputs for nodes without a label.
+    `others` are its outputs for nodes without a label, and `looks` are differences between the two.
 
     Examples
     --------
@@ -223,25 +228,44 @@ def accuracy_on(kind: Kind, outputs: AnyArray, truth: AnyArray, others: AnyArray
     mean = min(promised / truth.size, 1.0)
     tail = float(bdtrc(hits - 1, truth.size, mean)) if hits > promised else 1.0
     found = Accuracy(int(truth.size), hits / truth.size, mean, tail)
-    if others is None or not found.better or outputs.shape[1] < 3 or not len(others):
+    look = confidence_of(looks)
+    harder = look is not None and look.matters(len(looks)) and not look.easier
+    if others is None or not len(others) or not (found.better or harder):
         return found
     least = float(outputs[np.arange(truth.size), truth].min())
-    return replace(found, least=least, below=_share_below(least, others, found))
+    if harder and not found.too_good:
+        below = min(_share_below(least, rows, found, flatten=True) for rows in (outputs, others))
+    else:
+        below = _share_below(least, others, found)
+    easier = look is not None and look.easier and look.p_value < ALARM
+    if outputs.shape[1] < 3 and not (easier or harder):  # two classes may be smoothed towards each other
+        return found
+    found = replace(found, least=least, below=below)
+    # What makes nodes harder shows elsewhere too; more right answers than promised on harder nodes alone are a leak.
+    alone = harder and not any(other.matters(len(looks)) for other in looks if other is not look)
+    chance = min(found.chance, found.p_value) if alone else found.chance
+    return replace(found, leaked=chance < (_LEAKED_TOO if easier or alone else _LEAKED))
 
 
-def _share_below(least: float, outputs: AnyArray, accuracy: Accuracy) -> float:
+def confidence_of(looks: Sequence[Drift]) -> Drift | None:
+    """Return the difference in confidence between the nodes with a label and the others, where it was looked at."""
+    return next((look for look in reversed(looks) if look.what == "confidence"), None)
+
+
+def _share_below(least: float, outputs: AnyArray, accuracy: Accuracy, *, flatten: bool = False) -> float:
     """Return which share of nodes has a true class of a smaller probability, as far as the outputs themselves say.
 
-    A model may be too cautious: the outputs are sharpened until they promise the accuracy seen (at its upper end), once
-    as they are, and once less what a row gives to every class. The smaller of the two shares counts.
+    A model may be too cautious, or with `flatten` too sure: the outputs are raised to the power at which they promise
+    the accuracy seen (at its upper end), once as they are, and once less what a row gives to every class (not of two
+    classes, where nothing would be left of the smaller one). The smaller of the two shares counts.
     """
     error = math.sqrt(accuracy.share * (1.0 - accuracy.share) / accuracy.nodes)
     wanted = min(accuracy.share + 2.0 * error, 1.0 - 0.5 / accuracy.nodes)
     some = outputs[:: -(-len(outputs) // _MOST_OUTPUTS)].astype(np.float64)
     shares = []
-    for rows in (some, some - some.min(axis=1, keepdims=True)):
+    for rows in (some, some - some.min(axis=1, keepdims=True))[: 1 + (some.shape[1] > 2)]:
         logs = np.log(np.maximum(rows, _SMALLEST))
-        low, high = 1.0, _SHARPEST
+        low, high = 1.0 / _SHARPEST if flatten else 1.0, _SHARPEST
         for _ in range(30):
             middle = math.sqrt(low * high)
             sharpened = _powers(logs, middle)

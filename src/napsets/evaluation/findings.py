@@ -18,7 +18,7 @@ import numpy as np
 from napsets.checks.arguments import AnyArray, IntArray
 from napsets.checks.values import Record, Values
 from napsets.errors import InvalidInputError, NapsetsWarning
-from napsets.evaluation.drift import Accuracy, Drift
+from napsets.evaluation.drift import Accuracy, Drift, confidence_of
 from napsets.evaluation.gaps import CoverageGap, WeakGroup, names_of_groups, smallest_notable, weak_groups
 from napsets.evaluation.metrics import FIFTHS, mean
 from napsets.evaluation.promise import level_labels, level_nodes
@@ -159,8 +159,10 @@ def _reasons(
     reasons = []
     if trained:
         reasons.append(Finding("trained on labels", {"labels": trained}, True, ("unseen labels",)))
-    if accuracy is not None and accuracy.leaked and not trained:
-        reasons.append(Finding("leaked labels", {"accuracy": accuracy}, True, ("unseen labels",)))
+    leaked = accuracy is not None and accuracy.leaked and not trained
+    if leaked:
+        numbers = {"accuracy": accuracy, "drift": confidence_of(looks)}
+        reasons.append(Finding("leaked labels", numbers, True, ("unseen labels",)))
     easier = [look for look in large if look.easier and look.distance >= _EASIER]
     too_good = accuracy is not None and accuracy.too_good
     if not easier and too_good:
@@ -172,7 +174,7 @@ def _reasons(
         reasons.append(Finding("easier labelled nodes", {"drift": look, "accuracy": learned}, True, (*helps, "sample")))
     rest = [look for look in large if look.distance >= _GRAVE and not look.ease]
     reasons += [replace(_difference(look), withdraws=True, helps=("sample",)) for look in rest]
-    return reasons, [*easier, *rest]
+    return reasons, [*easier, *rest, *(look for look in large if leaked and look.ease)]
 
 
 def _difference(look: Drift) -> Finding:

@@ -193,13 +193,22 @@ def _of_trial(trial: Trial, verdict: Verdict) -> str:
 
 
 def _leaked(finding: Finding, verdict: Verdict) -> str:
-    accuracy = finding.numbers["accuracy"]
+    accuracy, drift, signs = finding.numbers["accuracy"], finding.numbers["drift"], []
     expected = accuracy.nodes * accuracy.below
+    if round(expected) > 0:
+        signs.append(
+            f"for none of the {accuracy.nodes:,} labelled nodes is the true class less probable than "
+            f"{accuracy.least:.2f}, where about {expected:.0f} would be expected to be"
+        )
+    if accuracy.share > accuracy.promised:
+        signs.append(
+            f"the model is right for {100 * accuracy.share:.1f} % of them, though its probabilities promise "
+            f"{100 * accuracy.promised:.1f} %"
+        )
+    if drift is not None and not accuracy.better:
+        signs.append(drift_text(drift))
     return (
-        f"the labels are probably among what the model's probabilities were made from: for none of the "
-        f"{accuracy.nodes:,} labelled nodes is the true class less probable than {accuracy.least:.2f}, where about "
-        f"{expected:.0f} would be expected to be, and the model is right for {100 * accuracy.share:.1f} % of them, "
-        f"though its probabilities promise {100 * accuracy.promised:.1f} %. "
+        f"the labels are probably among what the model's probabilities were made from: {', and '.join(signs)}. "
         f"{_upper(_remedy(verdict, 'unseen labels'))}"
     )
 

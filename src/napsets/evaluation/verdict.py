@@ -242,7 +242,7 @@ def judge_methods(
             calibrated, alpha, infinite=result.infinite, nodes=comparison.nodes, hits=result.hits, gaps=groups,
             class_names=class_names, truth=comparison.truth, looks=looks, trained=data.trained,
             accuracy=accuracy_on(
-                comparison.kind, data.outputs[labelled], comparison.truth[labelled], data.outputs[unlabelled]
+                comparison.kind, data.outputs[labelled], comparison.truth[labelled], data.outputs[unlabelled], looks
             ),
         ),
         checked=_checked(groups, looks, result.nodes),
@@ -302,7 +302,7 @@ def foresee(
         grouped=calibrated.grouped is not None,
         findings=find_all(
             calibrated, alpha, infinite=infinite, nodes=nodes, gaps=gaps, class_names=class_names, looks=looks,
-            accuracy=accuracy_on(kind, outputs[own], truth, outputs[nodes[_evenly(nodes.size)]]),
+            accuracy=accuracy_on(kind, outputs[own], truth, outputs[nodes[_evenly(nodes.size)]], looks),
         ),
         checked=_checked(gaps, looks, count),
         surface=surface,
