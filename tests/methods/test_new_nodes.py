@@ -45,7 +45,7 @@ def test_new_nodes_get_the_sets_of_a_calibration_with_them(name):
 def test_new_rows_of_split_need_no_graph():
     split = ns.SplitConformal().calibrate(P[:OLD], Y[:OLD], KNOWN)
     with_them = ns.SplitConformal().calibrate(P, Y, KNOWN).predict(np.arange(OLD, OLD + NEW), alpha=[0.1, 0.2])
-    for one, other in zip(split.predict_new(P[OLD:], alpha=[0.1, 0.2]), with_them, strict=True):
+    for one, other in zip(split.predict(probabilities=P[OLD:], alpha=[0.1, 0.2]), with_them, strict=True):
         assert np.array_equal(one.member, other.member)
 
 
@@ -62,8 +62,9 @@ def test_new_nodes_with_features_get_the_sets_of_a_calibration_with_them(method,
 
 def test_new_nodes_need_features_where_the_others_have_them_and_only_there():
     with_features = ns.make_method("informed").calibrate(P[:OLD], Y[:OLD], KNOWN, features=P[:OLD])
-    with pytest.raises(ns.InvalidInputError, match=r"`features` must be given for the new nodes, as calibrate"):
-        with_features.predict_new(P[OLD:])
+    for ask in (with_features.predict_new, lambda rows: with_features.predict(probabilities=rows)):
+        with pytest.raises(ns.InvalidInputError, match=r"`features` must be given for the new nodes, as calibrate"):
+            ask(P[OLD:])
     with pytest.raises(ns.InvalidInputError, match="as many columns as at calibration, 3; got 2"):
         with_features.predict_new(P[OLD:], features=P[OLD:, :2])
     with pytest.raises(ns.InvalidInputError, match="`features` must have one row per node, 15; got 1"):
@@ -76,12 +77,12 @@ def test_new_nodes_need_features_where_the_others_have_them_and_only_there():
 def test_new_rows_may_have_names():
     ids = [f"n{i}" for i in range(OLD + NEW)]
     split = ns.SplitConformal().calibrate(P[:OLD], Y[:OLD], KNOWN, ids=ids[:OLD])
-    sets = split.predict_new(P[OLD:], ids=ids[OLD:])
+    sets = split.predict(probabilities=P[OLD:], ids=ids[OLD:])
     batch = ns.SplitConformal().calibrate(P, Y, KNOWN, ids=ids).predict(ids[OLD:])
     assert np.array_equal(sets.member, batch.member)
     assert sets.ids.tolist() == ids[OLD:]
     with pytest.raises(ns.InvalidInputError, match="`ids` must name the new nodes"):
-        split.predict_new(P[OLD:])
+        split.predict(probabilities=P[OLD:])
 
 
 def test_intervals_of_new_nodes():
@@ -102,3 +103,9 @@ def test_edges_between_old_nodes_are_refused():
         split.predict_new(P[OLD:], [[OLD, 3], [2, 5]])
     with pytest.raises(ns.InvalidInputError, match="must hold nodes from 0 to 94"):
         split.predict_new(P[OLD:], [[OLD + NEW], [2]])
+
+
+def test_nodes_or_rows_but_not_both():
+    split = ns.SplitConformal().calibrate(P[:OLD], Y[:OLD], KNOWN)
+    with pytest.raises(ns.InvalidInputError, match="not both"):
+        split.predict([70], probabilities=P[OLD:])

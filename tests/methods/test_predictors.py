@@ -133,10 +133,18 @@ def test_a_method_without_a_graph_takes_three_arrays_or_four():
 
 def test_new_rows_are_predicted_with_p_values_where_no_graph_is_used():
     rows = P[NODES[:5]]
-    sets = split().predict_new(rows, alpha=0.2, p_values=True)
+    sets = split().predict(probabilities=rows, alpha=0.2, p_values=True)
     assert sets.nodes.tolist() == list(range(SIZE, SIZE + 5))
     assert np.array_equal(sets.p_values > 0.2, sets.member)
-    assert np.array_equal(split().predict_new(rows, alpha=[0.1, 0.2])[1].member, sets.member)
+    assert np.array_equal(split().predict(probabilities=rows, alpha=[0.1, 0.2])[1].member, sets.member)
+    for arguments, message in [
+        ({"nodes": [1], "probabilities": rows}, "`nodes` must be given, or else `probabilities`"),
+        ({"ids": [1]}, "`ids` must be left out without `probabilities`"),
+    ]:
+        with pytest.raises(ns.InvalidInputError, match=message):
+            split().predict(**arguments)
+    with pytest.raises(ns.InvalidInputError, match=r"predict_new\(probabilities, edges\)"):
+        naps().predict(probabilities=rows)
 
 
 def test_the_name_of_a_score_is_no_method_but_says_which():

@@ -157,22 +157,22 @@ class Calibrated:
     @overload
     def predict(
         self, nodes: ArrayLike | None = ..., alpha: float | None = ..., *, positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ...,
-        progress: bool | Progress | None = ...,
+        probabilities: ArrayLike | None = ..., ids: ArrayLike | None = ..., allow_empty: bool | None = ...,
+        p_values: Wanted = ..., threads: int | None = ..., progress: bool | Progress | None = ...,
     ) -> Predicted: ...  # fmt: skip
 
     @overload
     def predict(
         self, nodes: ArrayLike | None = ..., *, alpha: Sequence[float], positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ...,
-        progress: bool | Progress | None = ...,
+        probabilities: ArrayLike | None = ..., ids: ArrayLike | None = ..., allow_empty: bool | None = ...,
+        p_values: Wanted = ..., threads: int | None = ..., progress: bool | Progress | None = ...,
     ) -> list[Predicted]: ...  # fmt: skip
 
     @overload
     def predict(
         self, nodes: ArrayLike | None, alpha: Sequence[float], *, positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ...,
-        progress: bool | Progress | None = ...,
+        probabilities: ArrayLike | None = ..., ids: ArrayLike | None = ..., allow_empty: bool | None = ...,
+        p_values: Wanted = ..., threads: int | None = ..., progress: bool | Progress | None = ...,
     ) -> list[Predicted]: ...  # fmt: skip
 
     def predict(
@@ -181,6 +181,8 @@ class Calibrated:
         alpha: float | Sequence[float] | None = None,
         *,
         positions: ArrayLike | None = None,
+        probabilities: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
         allow_empty: bool | None = None,
         p_values: Wanted = False,
         threads: int | None = None,
@@ -197,7 +199,12 @@ class Calibrated:
             Error rate: a set misses the truth with probability at most about alpha. For several, a list of sets comes
             back, from one search. By default the method's own `alpha`, which is 0.1 unless it was given.
         positions : array, optional
-            Nodes by their positions 0..n−1, whatever their ids. Nodes that were not there: see `predict_new`.
+            Nodes by their positions 0..n−1, whatever their ids.
+        probabilities : array of shape (new nodes, classes), optional
+            Rows of nodes that were not there at calibration, instead of `nodes`, for methods that use no graph. For
+            others, `predict_new` takes the edges of new nodes.
+        ids : array of integers or strings, optional
+            The ids of these rows; by default numbers that continue those of the known nodes.
         allow_empty : bool, optional
             Overrides the setting of the same name.
         p_values : bool or "smoothed"
@@ -207,24 +214,21 @@ class Calibrated:
         progress : bool or callable, optional
             Called as ``progress(done, total)`` in nodes.
         """
-        several, alphas = check_rates(self.method.alpha if alpha is None else alpha)
-        check_threads(threads)
-        rows = frozen(self.check_nodes(nodes, positions))
-        labels = self.scored.level_nodes if self.is_exact else self.scored.calibration
-        allowed = None if allow_empty is None else check_flag("allow_empty", allow_empty)
-        thresholds = find_thresholds([self], rows, alphas, threads=threads, progress=check_progress(progress))[0]
-        for caveat in (
-            few_labels(labels.size, min(alphas)),
-            None if several else high_alpha(alphas[0]),
-            self._on_training(rows),
-            None if self.grouped is None else self.grouped.caveat(rows, alphas),
-        ):
-            if caveat is not None:
-                warn(caveat)
-        at_rates = [self.thresholds_at(thresholds, row, rate, allowed) for row, rate in enumerate(alphas)]
-        parts = zip(*(some[0] for _, some in predict_in_parts([self], [at_rates], rows)), strict=True)
-        predictions = [self.name_rows(type(some[0]).concat(some)) for some in parts]
-        return self.with_p_values(predictions if several else predictions[0], p_values)
+        if probabilities is None:
+            if ids is not None:
+                raise InvalidInputError("`ids` must be left out without `probabilities` of new rows; pass `nodes`")
+            return self._predict(nodes, positions, alpha, allow_empty, p_values, threads, progress)
+        if nodes is not None or positions is not None:
+            raise InvalidInputError("`nodes` must be given, or else `probabilities` of rows that are new; not both")
+        if self.method.needs_graph:
+            raise InvalidInputError(
+                "`probabilities` must come with edges where thresholds depend on neighbours: write "
+                "predict_new(probabilities, edges)"
+            )
+        return self.predict_new(
+            probabilities, None, alpha, ids=ids, allow_empty=allow_empty, p_values=p_values, threads=threads,
+            progress=progress,
+        )  # fmt: skip
 
     def predict_new(
         self,
@@ -261,9 +265,36 @@ class Calibrated:
 
         grown = with_new_nodes(self, probabilities, edges, ids, features)
         nodes = np.arange(self.num_nodes, grown.num_nodes)
-        return grown.predict(
-            None, alpha, positions=nodes, allow_empty=allow_empty, p_values=p_values, threads=threads, progress=progress
-        )
+        return grown._predict(None, nodes, alpha, allow_empty, p_values, threads, progress)
+
+    def _predict(
+        self,
+        nodes: ArrayLike | None,
+        positions: ArrayLike | None,
+        alpha: float | Sequence[float] | None,
+        allow_empty: bool | None,
+        wanted: Wanted = False,
+        threads: int | None = None,
+        progress: bool | Progress | None = None,
+    ) -> Any:
+        several, alphas = check_rates(self.method.alpha if alpha is None else alpha)
+        check_threads(threads)
+        rows = frozen(self.check_nodes(nodes, positions))
+        labels = self.scored.level_nodes if self.is_exact else self.scored.calibration
+        allowed = None if allow_empty is None else check_flag("allow_empty", allow_empty)
+        thresholds = find_thresholds([self], rows, alphas, threads=threads, progress=check_progress(progress))[0]
+        for caveat in (
+            few_labels(labels.size, min(alphas)),
+            None if several else high_alpha(alphas[0]),
+            self._on_training(rows),
+            None if self.grouped is None else self.grouped.caveat(rows, alphas),
+        ):
+            if caveat is not None:
+                warn(caveat)
+        at_rates = [self.thresholds_at(thresholds, row, rate, allowed) for row, rate in enumerate(alphas)]
+        parts = zip(*(some[0] for _, some in predict_in_parts([self], [at_rates], rows)), strict=True)
+        predictions = [self.name_rows(type(some[0]).concat(some)) for some in parts]
+        return self.with_p_values(predictions if several else predictions[0], wanted)
 
     def _on_training(self, rows: IntArray) -> str | None:
         """Return a warning if the model was trained on some of the nodes to predict."""
@@ -365,7 +396,7 @@ class Calibrated:
         rate = check_rates(self.method.alpha if alpha is None else alpha)[1][0]
         with warnings.catch_warnings():  # their findings are among the verdict's warnings
             warnings.simplefilter("ignore", NapsetsWarning)
-            prediction = self.predict(nodes, rate)
+            prediction = self._predict(nodes, None, rate, None)
         verdict: Verdict = Calibrated.foresee(self, prediction, name)
         return verdict
 

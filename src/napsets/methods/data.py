@@ -85,6 +85,12 @@ class Scored(Sealed):
         """The labelled nodes that must be a random sample: all of them, or those beside the evidence."""
         return self.level_nodes if self.evidence else self.calibration
 
+    def suits(self, level: Level) -> bool:
+        """Return whether a level would divide the labelled nodes in the same way."""
+        if self.evidence:
+            return level.keeps_apart
+        return level.reference_size(self.calibration.size) == self.reference.nodes.size
+
 
 @dataclass(frozen=True, eq=False)
 class CalibrationData(Sealed):
