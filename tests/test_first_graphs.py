@@ -186,6 +186,36 @@ def hetero(**stores: Any) -> Any:
     return data
 
 
+class DGLGraph:
+    """A stand-in for DGL's graph of the same name, of which there is no wheel that runs with the torch of the tests.
+
+    It has the attributes that are read, with DGL's names, arguments and values.
+    """
+
+    def __init__(self, edges: dict[tuple[str, str, str], Any], sizes: dict[str, int]) -> None:
+        self._edges, self._sizes = edges, sizes
+        self.ntypes, self.canonical_etypes = sorted(sizes), sorted(edges)
+
+    def num_nodes(self, ntype: str | None = None) -> int:
+        return sum(self._sizes.values()) if ntype is None else self._sizes[ntype]
+
+    def edges(self, form: str = "uv", order: str = "eid", etype: Any = None) -> Any:
+        torch = pytest.importorskip("torch")
+        (only,) = self._edges if etype is None else [etype]
+        return tuple(torch.tensor(ends) for ends in self._edges[only])
+
+
+def test_a_graph_of_dgl_is_a_graph() -> None:
+    theirs = DGLGraph({("_N", "_E", "_N"): np.stack(GRAPH.to_scipy().nonzero())}, {"_N": SIZE})
+    expected = ns.NAPS(pool=10).calibrate(GRAPH, P, Y, KNOWN).predict(REST)
+    assert ns.NAPS(pool=10).calibrate(theirs, P, Y, KNOWN).predict(REST).same_as(expected)
+    typed = DGLGraph(
+        {("paper", "cites", "paper"): CITES, ("author", "writes", "paper"): WRITES}, {"paper": 4, "author": 2}
+    )
+    with pytest.raises(ns.InvalidInputError, match="nodes of types author, paper and edges of 2 types"):
+        ns.NAPS().calibrate(typed, P, Y, KNOWN)
+
+
 def test_one_type_of_nodes_of_several_is_a_graph_with_the_edges_between_them() -> None:
     cited = ns.Graph.from_edge_index(CITES, 4)
     assert ns.Graph.from_pyg(hetero(), node_type="paper", directed=False) == cited

@@ -27,7 +27,7 @@ from napsets.checks.values import Record, check_count, check_list, check_progres
 from napsets.errors import InvalidInputError, imported, warn
 from napsets.features import check_features, nearest_nodes
 from napsets.kernels.threads import Progress
-from napsets.other_graphs import PATHS, Metapaths, check_whole, is_hetero, is_igraph, typed_edges
+from napsets.other_graphs import PATHS, Metapaths, check_whole, is_dgl, is_hetero, is_igraph, typed_edges
 
 if TYPE_CHECKING:
     import networkx
@@ -158,6 +158,18 @@ class EdgeList:
         return cls("graph", pairs[:, 0], pairs[:, 1], graph.vcount(), lengths, bool(graph.is_directed()))
 
     @classmethod
+    def from_dgl(cls, graph: Any) -> EdgeList:
+        """Return the edges of a DGL graph with nodes and edges of one type."""
+        if len(graph.ntypes) != 1 or len(graph.canonical_etypes) != 1:
+            raise InvalidInputError(
+                f"`graph` has nodes of types {', '.join(graph.ntypes)} and edges of {len(graph.canonical_etypes)} "
+                f"types: take the edges that count with napsets.Graph.from_edge_index(torch.stack(graph.edges(etype=...)), "
+                f"graph.num_nodes(...))"
+            )
+        source, target = (check_integers("graph.edges()", ends) for ends in graph.edges())
+        return cls("graph", source, target, graph.num_nodes(), both_ways=True)
+
+    @classmethod
     def from_pyg(
         cls,
         data: Any,
@@ -245,6 +257,8 @@ class EdgeList:
         check_whole("graph", graph)
         if str(getattr(graph, "layout", "")).startswith("torch.sparse"):
             return cls._from_tensor("graph", graph, None)
+        if is_dgl(graph):
+            return cls.from_dgl(graph)
         if is_igraph(graph):
             return cls.from_igraph(graph)
         if is_hetero(graph):

@@ -29,6 +29,11 @@ def is_hetero(graph: object) -> bool:
     return hasattr(graph, "node_types") and hasattr(graph, "edge_types")
 
 
+def is_dgl(graph: object) -> bool:
+    """Whether this is a DGL graph."""
+    return hasattr(graph, "ntypes") and hasattr(graph, "canonical_etypes")
+
+
 def is_igraph(graph: object) -> bool:
     """Whether this is an igraph graph."""
     return hasattr(graph, "get_edgelist") and hasattr(graph, "vcount")
@@ -109,7 +114,7 @@ def constructor_hint(graph: object) -> str:
         return "napsets.Graph.from_scipy(...)"
     if hasattr(graph, "edge_index") or is_hetero(graph):
         return "napsets.Graph.from_pyg(...)"
-    if hasattr(graph, "ntypes"):  # of DGL
+    if is_dgl(graph):
         return "napsets.Graph.from_edge_index(torch.stack(graph.edges()), graph.num_nodes())"
     if is_igraph(graph):
         return "napsets.Graph.from_igraph(...)"
