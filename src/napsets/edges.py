@@ -163,8 +163,8 @@ class EdgeList:
         if len(graph.ntypes) != 1 or len(graph.canonical_etypes) != 1:
             raise InvalidInputError(
                 f"`graph` has nodes of types {', '.join(graph.ntypes)} and edges of {len(graph.canonical_etypes)} "
-                f"types: take the edges that count with napsets.Graph.from_edge_index(torch.stack(graph.edges(etype=...)), "
-                f"graph.num_nodes(...))"
+                f"types: take the edges that count with napsets.Graph.from_edge_index(torch.stack(graph.edges("
+                f"etype=...)), graph.num_nodes(...))"
             )
         source, target = (check_integers("graph.edges()", ends) for ends in graph.edges())
         return cls("graph", source, target, graph.num_nodes(), both_ways=True)
