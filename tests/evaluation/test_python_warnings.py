@@ -45,9 +45,21 @@ def test_training_nodes_among_those_predicted_are_counted() -> None:
     calibrated = ns.NAPS().calibrate(data, *ARRAYS[1:])
     with pytest.warns(ns.NapsetsWarning, match="70 of the 500 nodes to predict are in `train_mask`"):
         calibrated.predict()
+    assert any("70 of the 500 nodes to predict are in `train_mask`" in text for text in calibrated.warnings())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         calibrated.predict(WORLD["nodes"][70:])
+
+
+def test_calibration_nodes_that_trained_the_model_withdraw_the_promise_of_every_verdict() -> None:
+    graph = WORLD["graph"]
+    ends = np.stack([np.repeat(np.arange(graph.num_nodes), graph.degrees), graph.indices])
+    mask = np.zeros(graph.num_nodes, dtype=bool)
+    mask[WORLD["calibration"][:20]] = True
+    data = SimpleNamespace(edge_index=ends, num_nodes=graph.num_nodes, train_mask=mask)
+    with pytest.warns(ns.NapsetsWarning, match="`calibration` holds 20 of the nodes of `train_mask`"):
+        calibrated = ns.NAPS(exact=True).calibrate(data, *ARRAYS[1:])
+    assert calibrated.verdict().withdrawn.startswith("the model was trained on 20 calibration labels")
 
 
 def test_a_direction_without_effect_is_warned_of() -> None:

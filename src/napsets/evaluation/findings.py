@@ -110,6 +110,7 @@ def find_all(
     truth: AnyArray | None = None,
     hits: int | None = None,
     trained: int = 0,
+    known: int = 0,
 ) -> tuple[Finding, ...]:
     """Return all findings about a method's predictions, the gravest first.
 
@@ -123,6 +124,8 @@ def find_all(
         The truth of every node and how many of `nodes` are covered, where they were judged.
     trained : int
         On how many labelled nodes the model is known to have been trained.
+    known : int
+        On how many of the `nodes`.
     """
     labels = level_labels(calibrated)
     large = sorted((look for look in looks if look.matters(len(looks))), key=lambda look: -look.distance)
@@ -138,6 +141,8 @@ def find_all(
         found.append(Finding("too few labels", {"labels": labels, "alpha": alpha, "needed": fewest_ranks(alpha)}))
     if alpha > 0.5:
         found.append(Finding("alpha as coverage", {"alpha": alpha}, helps=("alpha",)))
+    if known:
+        found.append(Finding("known nodes", {"known": known, "nodes": int(nodes.size)}))
     found += _weak(calibrated, alpha, gaps, class_names, nodes, truth)
     found += [_difference(look) for look in large if look not in used]
     if share >= _LEAST_SHARE and not too_few:

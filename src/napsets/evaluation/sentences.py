@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from napsets.checks.text import percent
 from napsets.checks.values import Values
 from napsets.errors import Surface
+from napsets.methods.data import on_training
 from napsets.predictions import PredictionIntervals
 
 if TYPE_CHECKING:
@@ -229,6 +230,7 @@ _SENTENCES: dict[str, Callable[[Finding, Verdict], str]] = {
         f"{100 * finding.numbers['low']:.0f} to {100 * finding.numbers['high']:.0f} %"
     ),
     "alpha as coverage": _alpha,
+    "known nodes": lambda finding, _: on_training(finding.numbers["known"], finding.numbers["nodes"]) or "",
     "weak groups": _weak,
     "too little support": _unsupported,
     "too good": _too_good,

@@ -303,6 +303,7 @@ def foresee(
         findings=find_all(
             calibrated, alpha, infinite=infinite, nodes=nodes, gaps=gaps, class_names=class_names, looks=looks,
             accuracy=accuracy_on(kind, outputs[own], truth, outputs[nodes[_evenly(nodes.size)]], looks),
+            trained=scored.data.trained, known=calibrated.known_to_model(nodes),
         ),
         checked=_checked(gaps, looks, count),
         surface=surface,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, overload
 
 from napsets.checks.arguments import ArrayLike
 from napsets.checks.values import check_progress
-from napsets.errors import NotCalibratedError, warn
+from napsets.errors import InvalidInputError, NotCalibratedError, warn
 from napsets.graph import check_graph
 from napsets.kernels.threads import Progress
 from napsets.methods.data import CalibrationData
@@ -190,6 +190,11 @@ class Calibratable(ABC):
                 The calibrated method, which predicts.
             """
             if self.needs_graph and graph is None and (features is None or self.score is not None):
+                if self.uses_features and self.score is None:
+                    raise InvalidInputError(
+                        "`graph` or `features` must be given: this method learns from neighbours, or from nodes with "
+                        "similar features; got None for both"
+                    )
                 check_graph(graph)
             data = CalibrationData.of(
                 graph, probabilities, labels, calibration, evidence=evidence, features=features, ids=ids,

@@ -18,7 +18,7 @@ from napsets.graph import Graph
 from napsets.kernels.threads import Progress
 from napsets.levels import FittedLevel, few_labels, high_alpha
 from napsets.localisers import Local, LocalThresholds
-from napsets.methods.data import Scored
+from napsets.methods.data import Scored, on_training
 from napsets.methods.p_values import p_values
 from napsets.methods.thresholds import find_thresholds, predict_in_parts
 from napsets.predictions import NodeThresholds, Predicted, Prediction
@@ -286,7 +286,7 @@ class Calibrated:
         for caveat in (
             few_labels(labels.size, min(alphas)),
             None if several else high_alpha(alphas[0]),
-            self._on_training(rows),
+            on_training(self.known_to_model(rows), rows.size),
             None if self.grouped is None else self.grouped.caveat(rows, alphas),
         ):
             if caveat is not None:
@@ -296,16 +296,10 @@ class Calibrated:
         predictions = [self.name_rows(type(some[0]).concat(some)) for some in parts]
         return self.with_p_values(predictions if several else predictions[0], wanted)
 
-    def _on_training(self, rows: IntArray) -> str | None:
-        """Return a warning if the model was trained on some of the nodes to predict."""
+    def known_to_model(self, rows: IntArray) -> int:
+        """Return how many of some nodes are known to have trained the model."""
         training = self.scored.data.training
-        count = 0 if training is None else int(training[rows].sum())
-        if not count:
-            return None
-        return (
-            f"{count:,} of the {rows.size:,} nodes to predict are in `train_mask`: the model knows their labels, so "
-            f"their sets say nothing about other nodes. Pass the nodes to predict, such as those of `test_mask`."
-        )
+        return 0 if training is None else int(training[rows].sum())
 
     def p_values(
         self, nodes: ArrayLike | None = None, *, positions: ArrayLike | None = None, smoothed: bool = False

@@ -333,3 +333,13 @@ def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, truth: AnyArray) 
         raise InvalidInputError(
             f"`score` must give one number for each node and label; with {type(score).__name__}, {error}"
         ) from error
+
+
+def on_training(known: int, nodes: int) -> str | None:
+    """Return a warning if the model was trained on some of the nodes to predict."""
+    if not known:
+        return None
+    return (
+        f"{known:,} of the {nodes:,} nodes to predict are in `train_mask`: the model knows their labels, so their sets "
+        f"say nothing about other nodes. Pass the nodes to predict, such as those of `test_mask`"
+    )
