@@ -379,7 +379,7 @@ def _tried(checker: Checker, sentence: str, found: re.Match[str]) -> None:
     sets = method.calibrate(world.graph, world.outputs, world.known, world.calibration).predict(world.judged, ALPHA)
     checker.expect(sentence, float(found["before"]), _sizes(checker).mean(), 0.005)
     checker.expect(sentence, float(found["after"]), sets.member.sum(axis=1).mean(), 0.005)
-    if found["share"] and "of those with enough labels" not in sentence and checker.advised == "class":
+    if found["share"] and "with enough labels" not in sentence and checker.advised == "class":
         own = world.labels[world.judged]
         weak = [int(group.name.split()[1]) for group in checker.comparison.verdict().weak if group.what == "class"]
         inside = np.isin(own, weak)

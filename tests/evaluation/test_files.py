@@ -44,6 +44,32 @@ def test_metrics_are_those_of_the_library(tmp_path, world, suffix):
     np.testing.assert_array_equal([by_class[name] for name in CLASSES], ns.coverage_by_class(sets, y).coverage)
 
 
+@pytest.mark.parametrize(
+    ("metadata", "helps"),
+    [
+        ({}, ", or `napsets predict --by class`, unless the sets were made with it: it gives each class its own thre"),
+        (
+            {"groups": None},
+            ", or `napsets predict --by class`: it gives each class its own threshold that has at least 4 ",
+        ),
+        ({"groups": {"name": "class"}}, ""),
+    ],
+)
+def test_thresholds_per_class_are_advised_only_where_the_sets_have_none(tmp_path, world, metadata, helps):
+    inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
+    naps = inputs.calibrate(ns.NAPS(hops=2))
+    described = {"method_description": metadata} if metadata else {}
+    told = {"class_names": inputs.class_names, **described}
+    write_prediction(inputs, tmp_path / "sets.parquet", naps, alpha=0.2, metadata=told)
+    sets = naps.predict(world.rest, alpha=0.2)
+    missed = world.rest[~sets.member[:, 0]]  # all of them are said to be of the first class
+    truth = write(tmp_path / "truth.csv", {"node": world.ids[missed], "label": np.full(missed.size, CLASSES[0])})
+    weak = evaluate_file(label_file(read_prediction(tmp_path / "sets.parquet"), truth))["weak"]
+    assert len(weak) == 1
+    assert f"What helps: more of their labels when the sets are made{helps}" in weak[0]
+    assert ("--by" in weak[0]) == bool(helps)
+
+
 def test_neighbourhoods_and_degrees_are_those_of_the_whole_graph(tmp_path, world):
     sets = predicted(world, tmp_path / "sets.parquet")
     file = read_prediction(tmp_path / "sets.parquet")

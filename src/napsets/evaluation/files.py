@@ -31,12 +31,10 @@ from napsets.files.prediction_file import PredictionFile
 from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
 from napsets.groups import by_quantiles
-from napsets.levels import chance_band, coverage_band
+from napsets.levels import chance_band, coverage_band, fewest_ranks
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 PathLike = str | os.PathLike[str]
-#: Said of groups that are covered too little; the labels that calibrated are not in the file.
-_WHAT_HELPS = "What helps: more labels there, or `napsets predict --by`, which gives groups their own thresholds"
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +147,12 @@ def evaluate_file(
     gaps = {what: gap for what, gap in judgement.gaps.items() if what in ("class", "group")}
     names = getattr(prediction, "class_names", None)
     found = [weak_numbers(gap, what, names, level_labels=labels) for what, gap in gaps.items()]
-    weak = [f"{weak_facts(numbers)}. {_WHAT_HELPS}" for numbers in found if numbers["groups"]]
+    metadata = labelled.file.metadata
+    weak = [
+        f"{weak_facts(numbers)}. {_what_helps(numbers['what'], alpha, metadata)}"
+        for numbers in found
+        if numbers["groups"]
+    ]
     metrics |= {"coverage_low": low, "coverage_high": high, "weak": weak}
     metrics |= leaf.more(labelled.file, prediction, own)
     if graph is not None:
@@ -164,6 +167,20 @@ def evaluate_file(
             for name, count, share in zip(gap.groups, gap.sizes, gap.coverage, strict=True)
         ]
     return metrics
+
+
+def _what_helps(what: str, alpha: float, metadata: Record) -> str:
+    """Return what helps groups that are covered too little; the labels that calibrated are not in the file."""
+    more = "What helps: more of their labels when the sets are made"
+    described = metadata.get("method_description")
+    if isinstance(described, Mapping) and described.get("groups") is not None:
+        return more  # they have their own thresholds already
+    one, by = ("class", "class") if what == "class" else ("group", "FILE")
+    unless = "" if described else ", unless the sets were made with it"
+    return (
+        f"{more}, or `napsets predict --by {by}`{unless}: it gives each {one} its own threshold that has at least "
+        f"{fewest_ranks(alpha)} of the labels that set the level"
+    )
 
 
 # -- what differs ------------------------------------------------------------------------------------------------------

@@ -227,8 +227,11 @@ def _for_weak(finding: Finding, words: Words, commands: Commands) -> str:
         f"{words.item}s from {before} to {size}"
     )
     if not math.isnan(trial.coverage):
-        whose = "of them" if not trial.too_few else "of those with enough labels"
-        text += f", and {round(100 * trial.coverage)} % {whose} are covered instead of {round(100 * trial.before)} %"
+        whose = f"of {these}" if not trial.too_few else f"of those {plural(each)} with enough labels"
+        text += (
+            f", and {round(100 * trial.coverage)} % of the {words.nodes} {whose} are covered instead of "
+            f"{round(100 * trial.before)} %"
+        )
     if trial.too_few:
         listed = ", ".join(name for name, _ in trial.too_few[:_NAMED])
         more_too = f" and {len(trial.too_few) - _NAMED} more" if len(trial.too_few) > _NAMED else ""
