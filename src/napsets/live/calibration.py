@@ -118,7 +118,7 @@ class Calibration:
         method, state = self.settings.method, self.state
         size, arrived = state.sizes[0], state.arrived_labels
         if isinstance(method, Method):
-            score: Any = method.score.base if isinstance(method.score, ByLabel) else method.score
+            score = method.score.base if isinstance(method.score, ByLabel) else method.score
             slots = np.flatnonzero(state.nodes["is_reference"])
             learned = self._around.fit(slots) if isinstance(score, Informed) else None
             return Map(method, learned, size, arrived)
@@ -177,12 +177,12 @@ class Calibration:
         self._continue_with(map_)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _SomeNodes(CalibrationData):
     """Data of which informed scores are computed only for the nodes that a choice looks at."""
 
-    around: Any = None  #: The `Surroundings`.
-    slots: Any = None  #: The slot of each node.
+    around: Surroundings
+    slots: IntArray  #: The slot of each node.
 
     @cached_property
     def _corrected(self) -> tuple[Labelled, Learned, Array]:

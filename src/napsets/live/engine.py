@@ -8,17 +8,17 @@ computed again when a set is next asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
-from napsets.levels import FittedExact
+from napsets.levels import FittedExact, FittedLevel
 from napsets.live.alarms import smoothed_p_value
 from napsets.live.reference import HopsAround, KnownScores, Ordered
 from napsets.live.state import Array, GrowingTable
 from napsets.live.surroundings import Surroundings
-from napsets.localisers import Cut, Hops
+from napsets.localisers import Cut, Hops, Reference
 from napsets.localisers.base import EveryoneLocal
 from napsets.methods.method import Method
 from napsets.methods.p_values import in_order
@@ -63,15 +63,14 @@ class Engine:
         around: Surroundings,
     ) -> None:
         self.method, self.learned, self.around, self.state = method, learned, around, around.state
-        score: Any = method.score
+        score = method.score
         self._mix = float(score.mix) if isinstance(score, ByLabel) else None
         score = score.base if isinstance(score, ByLabel) else score
         self._base = score.base if isinstance(score, Informed) else score
         self._exact, localiser = method.level.keeps_apart, method.localiser
-        known: Any = KnownScores(bool(getattr(localiser, "alike", 0.0)))
-        self._known: KnownScores = known
-        self._hops: HopsAround | None = HopsAround(localiser, known, around) if isinstance(localiser, Hops) else None
-        self._local: Any = EveryoneLocal(known) if self._hops is None else self._hops
+        self._known = known = KnownScores(isinstance(localiser, Hops) and localiser.alike > 0.0)
+        self._hops = HopsAround(localiser, known, around) if isinstance(localiser, Hops) else None
+        self._everyone = EveryoneLocal(cast("Reference", known))
         none, number, flag = np.empty(0, dtype=np.int64), np.empty(0), np.empty(0, dtype=bool)
         by_hop = np.empty((0, 0 if self._hops is None else self._hops.weighting.hops.size), dtype=np.int64)
         #: By slot: whether its label counts; its score before it is ranked by label; its place among the labels held
@@ -198,7 +197,7 @@ class Engine:
                 around = held_out["below"][:, None], held_out["near"]
                 held_out["shares"][:] = self._hops.rank(held, held_out["scores"][:, None], *around)[:, 0]
             else:
-                held_out["shares"][:] = self._local.ranks(held, held_out["scores"])
+                held_out["shares"][:] = self._everyone.ranks(held, held_out["scores"])
             table["unwalked"][held] = False
             self._ranks = Ordered(in_order(held_out["shares"], held_out["scores"]))
         self._changed = False
@@ -215,7 +214,7 @@ class Engine:
             self._known.by_slot["groups"][slots] = rows.argmax(axis=1)
         return BoundRows(self._base, rows, nodes["u"][slots])
 
-    def _bound(self, slots: IntArray) -> Any:
+    def _bound(self, slots: IntArray) -> BoundRows | BoundByLabel:
         """Return the score of some nodes."""
         inner = self._inner(slots)
         return inner if self._ranking is None else self._ranking.around(inner)
@@ -232,11 +231,13 @@ class Engine:
         """The ranks that set the level; without a reference there are none."""
         return self._ranks if self._known.size else Ordered(self._ranks.values[:0])
 
-    def _level(self) -> Any:
+    def _level(self) -> FittedLevel:
         """Return the level, as a batch fits it."""
-        if not self._exact:
-            reference: Any = self._known
-            return self.method.level.fit(reference, np.empty(0), np.empty(0))
+        if self._exact:
+            return self._exact_level()
+        return self.method.level.fit(cast("Reference", self._known), np.empty(0), np.empty(0))
+
+    def _exact_level(self) -> FittedExact:
         ranks = self._level_ranks.values
         return FittedExact(ranks.real, ranks.imag)
 
@@ -245,14 +246,15 @@ class Engine:
     def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
         """Return the sets of slots now."""
         self._refresh()
-        level, parts = self._level(), list[Any]()
+        level, parts = self._level(), list[PredictionSets]()
         share = level.level(alpha) if self._exact else None
+        localiser = self._everyone if self._hops is None else self._hops
         for some in _pieces(slots, self.state.classes) or [slots]:
             bound = self._bound(some)
-            local = level.thresholds(self._local.thresholds(some, level.cuts([alpha])), some, [alpha])
+            local = level.thresholds(localiser.thresholds(some, level.cuts([alpha])), some, [alpha])
             thresholds = local.at(0, alpha, level=share, allow_empty=self.method.allow_empty)
-            parts += bound.predict(np.arange(some.size), [thresholds])
-        sets: PredictionSets = PredictionSets.concat(parts)
+            parts += cast("list[PredictionSets]", bound.predict(np.arange(some.size), [thresholds]))
+        sets = PredictionSets.concat(parts)
         object.__setattr__(sets, "nodes", slots)
         return sets
 
@@ -263,7 +265,7 @@ class Engine:
         for some in _pieces(slots, self.state.classes):
             bound, rows, truth = self._bound(some), np.arange(some.size), labels[done : done + some.size]
             matrix = bound.matrix(rows) + 0.0
-            raw = matrix[rows, truth] if self._ranking is None else bound.inner.at(rows, truth) + 0.0
+            raw = bound.inner.at(rows, truth) + 0.0 if isinstance(bound, BoundByLabel) else matrix[rows, truth]
             top = None if self.method.allow_empty else bound.top_labels(matrix, rows)
             shares, below, near = self._shares(some, matrix) if self._exact else (np.zeros(matrix.shape), None, None)
             for row, label in enumerate(truth.tolist()):
@@ -280,7 +282,7 @@ class Engine:
 
     def _held_out_member(self, shares: FloatArray, scores: FloatArray, alpha: float) -> BoolArray:
         """Return which candidates of a node are ranked up to the level: those are in its set."""
-        rank = self._level().quantile(alpha)
+        rank = self._exact_level().quantile(alpha)
         if rank is None:
             return np.ones(scores.size, dtype=bool)
         member: BoolArray = (shares < rank.share) | ((shares == rank.share) & (scores <= rank.score))
@@ -303,7 +305,7 @@ class Engine:
         if self._hops is not None:
             below, near = self._hops.count(slots, matrix)
             return self._hops.rank(slots, matrix, below, near), below, near
-        shares = self._local.ranks(np.repeat(slots, matrix.shape[1]), matrix.ravel())
+        shares = self._everyone.ranks(np.repeat(slots, matrix.shape[1]), matrix.ravel())
         return shares.reshape(matrix.shape), None, None
 
     def p_value(self, judged: Judgement, u: float) -> float:

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Iterator
 from datetime import datetime, timezone
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -157,7 +157,7 @@ class Fold:
                 calibration.see_edges(*ends)
         state.events = first + len(change) - 1
 
-    def _steer(self, kind: Any, rate: float) -> None:
+    def _steer(self, kind: Literal["aci", "dtaci", ""], rate: float) -> None:
         """Start to steer the level, or stop it. Sets in the log keep the level that they were made with."""
         self.steered = Steered(kind, None if math.isnan(rate) else rate) if kind else None
         self.steering = steering = _started(self.steered, self.settings.alpha)

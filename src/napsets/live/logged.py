@@ -12,10 +12,10 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -184,7 +184,7 @@ class Logged:
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
-    def update(self, changes: Sequence[tuple[Any, ...]], *, key: str | None = None) -> bool:
+    def update(self, changes: Sequence[tuple[object, ...]], *, key: str | None = None) -> bool:
         """Do several things as one batch, all of them or none.
 
         Parameters
@@ -210,11 +210,10 @@ class Logged:
             draft = Draft(self._state, compares=self._settings.compares, repeated=bool(before))
             for change in _listed(changes):
                 name, arguments = change[0], change[1:]
-                signature = _SIGNATURES.get(name) if isinstance(name, str) else None
-                if signature is None:
+                if not isinstance(name, str) or name not in _SIGNATURES:
                     raise InvalidInputError(f"`changes` must name methods of Live that change something; got {name!r}")
                 try:
-                    signature.bind(draft, *arguments)
+                    _SIGNATURES[name].bind(draft, *arguments)
                 except TypeError as error:
                     raise InvalidInputError(f"`changes` must have the arguments of {name}: {error}") from error
                 getattr(draft, name)(*arguments)
@@ -274,7 +273,7 @@ class Logged:
         return self._state.events
 
 
-def _listed(changes: Any) -> list[tuple[Any, ...]]:
+def _listed(changes: Sequence[Iterable[object]]) -> list[tuple[object, ...]]:
     """Return changes as tuples that are not empty."""
     try:
         listed = [tuple(change) for change in changes]
@@ -297,10 +296,10 @@ class Snapshot(NamedTuple):
 
 def write_snapshot(folder: Path, checksum: bytes, fold: Fold) -> None:
     """Write what a log leads to into the folder of the log."""
-    arrays: dict[str, Any] = fold.arrays()
+    arrays = fold.arrays()
     head = {"version": _VERSION, "events": fold.state.events, "checksum": checksum.hex(), "digest": _digest(arrays)}
     with replacing(folder / _SNAPSHOT) as path, path.open("wb") as file:
-        np.savez(file, head=as_bytes(json.dumps(head).encode()), **arrays)
+        np.savez(file, head=as_bytes(json.dumps(head).encode()), **arrays)  # type: ignore[arg-type]
 
 
 def read_snapshot(folder: Path | None) -> Snapshot | None:

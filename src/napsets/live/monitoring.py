@@ -17,6 +17,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray
 from napsets.checks.values import check_alpha, check_count, check_share, shown
@@ -329,7 +330,7 @@ class History:
         table = np.array(points, dtype=np.float64).reshape(-1, 6)
         judged, misses, sizes, delays, exchangeability, coverage = table.T
         lower, upper = interval_from_counts(misses.astype(np.int64), judged.astype(np.int64))
-        columns: dict[str, Any] = {
+        columns: dict[str, npt.NDArray[np.number]] = {
             "judged": judged.astype(np.int64),
             "coverage": 1.0 - misses / np.maximum(judged, 1.0),
             "lower": lower,

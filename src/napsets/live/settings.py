@@ -85,7 +85,7 @@ class LiveSettings:
     @classmethod
     def from_description(cls, description: Mapping[str, Any]) -> LiveSettings:
         """Return what `describe` described."""
-        kind: Any = Auto if description["chooses"] else Method
+        kind: type[Method | Auto] = Auto if description["chooses"] else Method
         method, steered = kind.from_description(description["method"]), description["steered"]
         steered = None if steered is None else Steered(**steered)
         alpha, names, directed = (description[name] for name in ("alpha", "class_names", "directed"))

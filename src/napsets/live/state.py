@@ -73,8 +73,8 @@ class Names:
 
     def __init__(self) -> None:
         self.size = 0
-        self._ids: list[Any] | None = None
-        self._slots: dict[Any, int] = {}
+        self._ids: list[NodeId | None] | None = None
+        self._slots: dict[NodeId | None, int] = {}
 
     def add(self, ids: Array) -> None:
         """Give the next slots to new ids."""
@@ -102,7 +102,7 @@ class Names:
     def _spell_out(self) -> None:
         if self._ids is None:
             self._ids = list(range(self.size))
-            self._slots = dict(zip(self._ids, self._ids, strict=True))
+            self._slots = dict(zip(self._ids, range(self.size), strict=True))
 
     def find(self, ids: Array) -> IntArray:
         """Return the slot of each id, −1 where there is none."""
