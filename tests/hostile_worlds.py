@@ -80,7 +80,7 @@ class World:
             "calibrated": [self.method],
             "k": [1, 3],
             "names": [["coverage"], []],
-            "only_room": [True, False],
+            "only_space": [True, False],
             "centre": [None, self.intervals.centre],
             "class_names": [None, ["a", "b", "c"]],
             "clusters": [None, 2],

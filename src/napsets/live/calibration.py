@@ -155,7 +155,7 @@ class Calibration:
     # -- snapshots -----------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Array]:
-        """Return the map, for a snapshot; its reference labels are told by their numbers."""
+        """Return the map, for a snapshot; its reference labels follow from their numbers."""
         map_ = self.map
         if not map_.labels:
             return {}
@@ -186,7 +186,7 @@ class _SomeNodes(CalibrationData):
 
     @cached_property
     def _corrected(self) -> tuple[Labelled, Learned, Array]:
-        """The reference, what is learned from it, and the corrected probabilities: 0 of nodes not looked at."""
+        """The reference, what is learned from it, and the corrected probabilities: 0 for nodes that do not count."""
         nodes = self.parts(0, 0)[0]
         learned = self.around.fit(self.slots[nodes])
         others = np.delete(np.arange(self.truth.size), nodes)

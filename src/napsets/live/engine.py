@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
-from napsets.levels import FittedExact, FittedLevel
+from napsets.levels import FittedExact, FittedLevel, Nominal
 from napsets.live.alarms import smoothed_p_value
 from napsets.live.reference import HopsAround, KnownScores, Ordered
 from napsets.live.state import Array, GrowingTable
@@ -32,7 +32,7 @@ from napsets.scores.exponents import Learned
 _NODES, _ENTRIES = 1 << 10, 1 << 20
 #: Slots around which labelled nodes are searched for, at most.
 MOST_MARKED = 1 << 12
-#: How far a change of outputs, or of a label, and how far one of edges changes corrected probabilities.
+#: Hops within which a change of outputs or of a label, and a change of edges, affects corrected probabilities.
 _OUTPUT_REACH, _EDGE_REACH = 2, 1
 
 
@@ -160,7 +160,7 @@ class Engine:
         self._changed = True
 
     def _is_wide(self, slots: IntArray, reach: int) -> bool:
-        """Return whether all is computed again: to search around many slots would take longer."""
+        """Whether to compute everything again, because a search around so many slots would take longer."""
         return slots.size > MOST_MARKED or (reach > 0 and self.state.adjacency.directed)
 
     def _refresh(self) -> None:
@@ -171,8 +171,8 @@ class Engine:
         reference, held = np.flatnonzero(known.by_slot["member"]), held_out["slots"]
         stale = [slots[table["stale"][slots]] for slots in (reference, held)]
         for slots in stale:
-            for some in _pieces(slots, self.state.classes):
-                table["raw"][some] = self._inner(some).at(np.arange(some.size), labels[some]) + 0.0
+            for piece in _pieces(slots, self.state.classes):
+                table["raw"][piece] = self._inner(piece).at(np.arange(piece.size), labels[piece]) + 0.0
             table["stale"][slots] = False
         if self._reference_changed or stale[0].size:
             if self._mix is not None:
@@ -205,7 +205,7 @@ class Engine:
     # -- scores --------------------------------------------------------------------------------------------------------
 
     def _inner(self, slots: IntArray) -> BoundRows:
-        """Return the score of some nodes, before it is ranked by label."""
+        """Bind the score to the nodes, before it is ranked by label."""
         nodes = self.state.nodes
         rows: Array = nodes["outputs"][slots]
         if self.learned is not None:
@@ -215,7 +215,7 @@ class Engine:
         return BoundRows(self._base, rows, nodes["u"][slots])
 
     def _bound(self, slots: IntArray) -> BoundRows | BoundByLabel:
-        """Return the score of some nodes."""
+        """Bind the score to the nodes."""
         inner = self._inner(slots)
         return inner if self._ranking is None else self._ranking.around(inner)
 
@@ -249,11 +249,11 @@ class Engine:
         level, parts = self._level(), list[PredictionSets]()
         share = level.level(alpha) if self._exact else None
         localiser = self._everyone if self._hops is None else self._hops
-        for some in _pieces(slots, self.state.classes) or [slots]:
-            bound = self._bound(some)
-            local = level.thresholds(localiser.thresholds(some, level.cuts([alpha])), some, [alpha])
+        for piece in _pieces(slots, self.state.classes) or [slots]:
+            bound = self._bound(piece)
+            local = level.thresholds(localiser.thresholds(piece, level.cuts([alpha])), piece, [alpha])
             thresholds = local.at(0, alpha, level=share, allow_empty=self.method.allow_empty)
-            parts += cast("list[PredictionSets]", bound.predict(np.arange(some.size), [thresholds]))
+            parts += cast("list[PredictionSets]", bound.predict(np.arange(piece.size), [thresholds]))
         sets = PredictionSets.concat(parts)
         object.__setattr__(sets, "nodes", slots)
         return sets
@@ -262,26 +262,26 @@ class Engine:
         """Yield the set before each label; see `Calibration.judge`."""
         self._refresh()
         done = 0
-        for some in _pieces(slots, self.state.classes):
-            bound, rows, truth = self._bound(some), np.arange(some.size), labels[done : done + some.size]
+        for piece in _pieces(slots, self.state.classes):
+            bound, rows, truth = self._bound(piece), np.arange(piece.size), labels[done : done + piece.size]
             matrix = bound.matrix(rows) + 0.0
             raw = bound.inner.at(rows, truth) + 0.0 if isinstance(bound, BoundByLabel) else matrix[rows, truth]
             top = None if self.method.allow_empty else bound.top_labels(matrix, rows)
-            shares, below, near = self._shares(some, matrix) if self._exact else (np.zeros(matrix.shape), None, None)
+            shares, below, near = self._shares(piece, matrix) if self._exact else (np.zeros(matrix.shape), None, None)
             for row, label in enumerate(truth.tolist()):
                 if self._exact:
                     member = self._held_out_member(shares[row], matrix[row], alpha)
                 else:
-                    member = ~self._reaches(some[row : row + 1], matrix[row : row + 1], Cut(1.0 - alpha))[0]
+                    member = ~self._reaches(piece[row : row + 1], matrix[row : row + 1], Cut(1.0 - alpha))[0]
                 if top is not None and not member.any():
                     member[top[row]] = True
                 around = (None, None) if below is None or near is None else (below[row, label], near[row])
                 share, score = float(shares[row, label]), float(matrix[row, label])
                 yield Judgement(member, share, score, float(raw[row]), *around)
-            done += some.size
+            done += piece.size
 
     def _held_out_member(self, shares: FloatArray, scores: FloatArray, alpha: float) -> BoolArray:
-        """Return which candidates of a node are ranked up to the level: those are in its set."""
+        """Whether each candidate of a node is ranked up to the level, which makes it a member of the set."""
         rank = self._exact_level().quantile(alpha)
         if rank is None:
             return np.ones(scores.size, dtype=bool)
@@ -289,14 +289,14 @@ class Engine:
         return member
 
     def _reaches(self, slots: IntArray, scores: FloatArray, cut: Cut) -> BoolArray:
-        """Return for which scores of unlabelled nodes the mass strictly below reaches a cut: they are in no set."""
+        """Whether the mass strictly below each score of unlabelled nodes reaches a cut: it is in no set then."""
         below: IntArray = np.searchsorted(self._known.ordered.values, scores)
         everyone: BoolArray = cut.accepts(below.astype(np.float64), 1.0 + self._known.size)
         if self._hops is None:
             return everyone
         mass, total = self._hops.masses_below(slots, scores)
         reached: BoolArray = cut.accepts(mass, 1.0 + total)
-        if getattr(self.method.level, "fallback", "full") == "global":
+        if isinstance(self.method.level, Nominal) and self.method.level.fallback == "global":
             reached = np.where(cut.accepts(total, 1.0 + total), reached, everyone)
         return reached
 
@@ -343,6 +343,6 @@ class Engine:
 
 
 def _pieces(slots: IntArray, classes: int | None) -> list[IntArray]:
-    """Cut slots into pieces that are handled at a time."""
+    """Cut slots into the pieces that are handled at a time."""
     step = max(1, min(_NODES, _ENTRIES // max(1, classes or 1)))
     return [slots[start : start + step] for start in range(0, slots.size, step)]

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from napsets.live.engine import Engine
 
 #: Plain JSON.
-Record: TypeAlias = dict[str, object]
+JsonObject: TypeAlias = dict[str, object]
 #: The most labelled nodes that are listed.
 _MOST_NEIGHBOURS = 50
 
 
-def explain(engine: Engine, node: NodeId, slot: int, sets: PredictionSets) -> Record:
+def explain(engine: Engine, node: NodeId, slot: int, sets: PredictionSets) -> JsonObject:
     """Return what decides the set of one node; see `Live.explain`."""
     slots, state = np.array([slot]), engine.state
     (probabilities,), (scores,) = engine.candidates(slots)
@@ -44,7 +44,7 @@ def explain(engine: Engine, node: NodeId, slot: int, sets: PredictionSets) -> Re
     }
 
 
-def set_rows(nodes: Sequence[NodeId], sets: PredictionSets) -> list[Record]:
+def set_rows(nodes: Sequence[NodeId], sets: PredictionSets) -> list[JsonObject]:
     """Return one entry per node, in their order."""
     names = sets.class_names or range(sets.num_classes)
     entries, columns = np.nonzero(sets.member)
@@ -62,7 +62,7 @@ def set_rows(nodes: Sequence[NodeId], sets: PredictionSets) -> list[Record]:
     )
 
 
-def _rows(**columns: Iterable[object]) -> list[Record]:
+def _rows(**columns: Iterable[object]) -> list[JsonObject]:
     """Return columns of one length as one record per row."""
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

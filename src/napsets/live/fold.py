@@ -58,7 +58,7 @@ class Record(GrowingTable):
             buffer[self.size - 1] = value
 
     def pass_on(self, history: History) -> History:
-        """Pass the labels that a history has not seen yet to it, and return it."""
+        """Pass the labels that are new to a history on to it, and return it."""
         columns = (self[name][history.monitor.labels :].tolist() for name in JudgedLabel._fields)
         for row in zip(*columns, strict=True):
             self._pass_resets(history)
@@ -66,7 +66,8 @@ class Record(GrowingTable):
             tested = not math.isnan(judged.p_value)
             history.step(
                 not judged.covered, judged.size, judged.p_value if tested else None, judged.delay,
-                labels=None if judged.calibrated < 0 else judged.calibrated, tested=tested, time=_written(judged.time),
+                labels=None if judged.calibrated < 0 else judged.calibrated,
+                tested=tested, time=_timestamp(judged.time),
             )  # fmt: skip
         self._pass_resets(history)
         return history
@@ -87,7 +88,7 @@ class Record(GrowingTable):
         self.hold({name: arrays[f"record_{name}"].copy() for name in self.buffers})
 
 
-def _written(seconds: float) -> str:
+def _timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="seconds")
 
 
@@ -251,7 +252,7 @@ class Fold:
     # -- snapshots -----------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Array]:
-        """Return everything that the log led to, for a snapshot."""
+        """Return the whole state as arrays, for a snapshot."""
         state = self.state
         parts = {
             "issued": [
@@ -268,7 +269,7 @@ class Fold:
         return arrays | {"parts": as_bytes(json.dumps(parts).encode())}
 
     def restore(self, events: int, arrays: dict[str, Array]) -> None:
-        """Take what `arrays` gave after this many events, where there were none yet."""
+        """Restore what `arrays` returned after this many events; nothing was applied before."""
         state, labels = self.state, arrays["labels"]
         state.names.restore(unpack(arrays["ids"].tobytes())["ids"])
         if labels.size:

@@ -14,7 +14,7 @@ from napsets.checks.values import check_alpha, check_flag, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import as_graph
 from napsets.live.events import Change, as_ids
-from napsets.live.explanation import Record, explain
+from napsets.live.explanation import JsonObject, explain
 from napsets.live.logged import Logged
 from napsets.live.monitoring import ALARMS
 from napsets.live.settings import LiveSettings
@@ -249,7 +249,7 @@ class Live(Logged):
                 self._commit([Change("predictions", columns)], None)
             return sets.with_names(state.names.size, names, state.class_names)
 
-    def explain(self, id: NodeId, alpha: float | None = None) -> Record:
+    def explain(self, id: NodeId, alpha: float | None = None) -> JsonObject:
         """Explain the set of one node, as plain JSON.
 
         Parameters

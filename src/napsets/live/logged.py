@@ -41,7 +41,7 @@ _TAIL = 50_000
 _VERSION = 8
 _SNAPSHOT = "snapshot.npz"
 
-#: What changes something, by name, and the arguments that it has.
+#: The signatures of the changes that a batch may hold, by name.
 _SIGNATURES = {
     name: inspect.signature(function)
     for name, function in vars(Draft).items()
@@ -50,7 +50,7 @@ _SIGNATURES = {
 
 
 class BatchError(NapsetsError):
-    """A batch passed all checks, but could not be applied; it is not in the log, and nothing was changed."""
+    """A batch that passed all checks could not be applied; it is not in the log, and nothing was changed."""
 
 
 class Logged:
@@ -77,7 +77,7 @@ class Logged:
         snapshot = read_snapshot(store.path)
         with store.one_moment():
             if snapshot is not None:
-                store.refuse_lost(snapshot.events)
+                store.check_complete(snapshot.events)
                 if snapshot.checksum == store.checksum_at(snapshot.events):
                     self._kept = snapshot.events
                     self._fold.restore(snapshot.events, snapshot.arrays)
@@ -106,7 +106,7 @@ class Logged:
         path : str or path
             The folder.
         read_only : bool
-            Refuse changes, and leave the folder to its one writer.
+            Accept no changes; another process may write to the folder meanwhile.
         """
         store = Store.open(path, read_only=check_flag("read_only", read_only))
         try:
@@ -126,7 +126,7 @@ class Logged:
     def _keep(self, events: int) -> None:
         """Write a snapshot, if there is a folder and this many events have come since the last one.
 
-        The log has everything that it holds: if the disk is full, only the next start takes longer.
+        If the disk is full, only the next start takes longer: the log holds everything.
         """
         state, store = self._state, self._store
         if store.path is not None and not store.read_only and state.events - self._kept >= events:
@@ -168,7 +168,7 @@ class Logged:
                 return saved.events
 
     def close(self) -> None:
-        """Let go of the folder, so that another process may write to it."""
+        """Write a snapshot and close the folder, so that another process may write to it."""
         with self._writing, self._busy:
             if self._store.is_open:
                 try:
@@ -254,10 +254,10 @@ class Logged:
             self._store.close()
             raise
 
-    def check_writable(self, *, only_room: bool = False) -> None:
-        """Raise what the disk raises if the log cannot be written to now, or only if there is no room for it."""
-        if check_flag("only_room", only_room):
-            self._store.check_room()
+    def check_writable(self, *, only_space: bool = False) -> None:
+        """Raise the disk's error if the log cannot be written to; `only_space` looks at the free space alone."""
+        if check_flag("only_space", only_space):
+            self._store.check_space()
             return
         with self._writing:
             self._store.check_writable()
@@ -295,7 +295,7 @@ class Snapshot(NamedTuple):
 
 
 def write_snapshot(folder: Path, checksum: bytes, fold: Fold) -> None:
-    """Write what a log leads to into the folder of the log."""
+    """Write a snapshot of a fold into the folder of its log."""
     arrays = fold.arrays()
     head = {"version": _VERSION, "events": fold.state.events, "checksum": checksum.hex(), "digest": _digest(arrays)}
     with replacing(folder / _SNAPSHOT) as path, path.open("wb") as file:

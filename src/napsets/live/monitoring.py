@@ -64,6 +64,8 @@ _AT_ONCE = 1 << 14
 #: Halvings of the search for an end of the interval; the end lies outside by at most 2⁻⁴⁰.
 _HALVINGS = 40
 _LOG10 = math.log(10.0)
+#: Points of a history, at most.
+_MOST_POINTS = 400
 
 
 def coverage_interval(missed: ArrayLike, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
@@ -272,15 +274,15 @@ class Monitor:
     def status(self) -> dict[str, Any]:
         """Return the figures as plain values; those that need labels are None as long as there are none."""
         lower, upper = interval_from_counts(np.array([self.misses]), np.array([self.labels]))
-        some = self.labels > 0
+        judged = self.labels > 0
         return {
             "labels": self.labels,
-            "coverage": 1.0 - self.misses / self.labels if some else None,
+            "coverage": 1.0 - self.misses / self.labels if judged else None,
             "coverage_interval": [float(lower[0]), float(upper[0])],
-            "recent_coverage": self.recent_coverage if some else None,
-            "worst_window": self._worst.worst._asdict() if some else None,
-            "mean_size": self.sizes / self.labels if some else None,
-            "recent_size": self.recent_size if some else None,
+            "recent_coverage": self.recent_coverage if judged else None,
+            "worst_window": self._worst.worst._asdict() if judged else None,
+            "mean_size": self.sizes / self.labels if judged else None,
+            "recent_size": self.recent_size if judged else None,
             "label_delay": self.delay,
             "window": self.width,
             "alarms": {
@@ -294,8 +296,8 @@ class Monitor:
 class History:
     """A `Monitor` and points of it over time: evenly spread, and half of them dropped whenever there are too many."""
 
-    def __init__(self, alpha: float, most: int = 400) -> None:
-        self.monitor, self._most, self._stride = Monitor(alpha), most, 1
+    def __init__(self, alpha: float) -> None:
+        self.monitor, self._stride = Monitor(alpha), 1
         self.resets = 0  #: How many times alarms were started again.
         self._points: list[tuple[float, ...]] = []
 
@@ -314,7 +316,7 @@ class History:
         self.monitor.step(missed, size, p_value, delay, labels=labels, tested=tested, time=time)
         if self.monitor.labels % self._stride == 0:
             self._points.append(self._point())
-            if len(self._points) > self._most:
+            if len(self._points) > _MOST_POINTS:
                 self._points, self._stride = self._points[1::2], 2 * self._stride
 
     def columns(self) -> dict[str, list[float | None]]:

@@ -166,8 +166,8 @@ class HopsAround:
     def ranks(self, nodes: IntArray, scores: FloatArray) -> FloatArray:
         """Return the share of each node's mass strictly below each of its scores, shape (nodes, scores)."""
         parts = (slice(start, start + _NODES) for start in range(0, max(nodes.size, 1), _NODES))
-        some = ((nodes[part], scores[part]) for part in parts)
-        return np.concatenate([self.rank(*part, *self.count(*part)) for part in some])
+        pieces = ((nodes[part], scores[part]) for part in parts)
+        return np.concatenate([self.rank(*part, *self.count(*part)) for part in pieces])
 
     def count(self, slots: IntArray, scores: FloatArray) -> tuple[IntArray, IntArray]:
         """Count the reference nodes around each node: those below its scores, (nodes, scores, hops), and all by hop."""

@@ -46,7 +46,9 @@ class LiveSettings:
     @property
     def share(self) -> float:
         """The share of labels in the reference: 1 if none is held out."""
-        return float(getattr(getattr(self.method, "level", None), "share", 0.5)) if self.keeps_apart else 1.0
+        if isinstance(self.method, Method) and isinstance(self.method.level, Exact):
+            return self.method.level.share
+        return 0.5 if self.keeps_apart else 1.0
 
     @classmethod
     def check(
@@ -59,7 +61,7 @@ class LiveSettings:
         steered: object,
         options: Mapping[str, Any],
     ) -> LiveSettings:
-        """Refuse invalid settings, and methods that cannot follow a changing graph."""
+        """Check the settings, and that the method can follow a changing graph."""
         seed, alpha = check_seed(seed), check_alpha(alpha)
         if isinstance(method, str):
             method = make_method(method, seed=seed, alpha=alpha, **options)
@@ -84,7 +86,7 @@ class LiveSettings:
 
     @classmethod
     def from_description(cls, description: Mapping[str, Any]) -> LiveSettings:
-        """Return what `describe` described."""
+        """Restore the settings from what `describe` returned."""
         kind: type[Method | Auto] = Auto if description["chooses"] else Method
         method, steered = kind.from_description(description["method"]), description["steered"]
         steered = None if steered is None else Steered(**steered)

@@ -37,9 +37,9 @@ LOG, LOCK = "log.sqlite", "lock"
 _ROW_BYTES = 1 << 24
 
 #: Bytes that a disk must have left for a store to count as writable.
-_ROOM = 1 << 19
+_LEAST_SPACE = 1 << 19
 
-#: What reading a damaged database raises: SQLite's own errors, messages that are no text, and values of another kind.
+#: What reading a damaged database raises: errors of SQLite, text that is not UTF-8, and values of another type.
 _UNREADABLE = (sqlite3.DatabaseError, ValueError, TypeError)
 
 _TABLES = """
@@ -116,7 +116,7 @@ class Store:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, read_only: bool = False, damaged: bool = False) -> Store:
-        """Open the log of a folder: for the one writer there may be, or to be read, a damaged one as far as it goes."""
+        """Open the log of a folder for its one writer, or for reading; of a damaged log, the rows before the damage."""
         folder = _folder(path)
         with ExitStack() as closed_on_error:
             lock = None if read_only else closed_on_error.enter_context(closing(_take_lock(folder)))
@@ -134,7 +134,7 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Let go of the files; the next writer may come."""
+        """Close the log, and release its lock."""
         self.is_open = False
         self._connection.close()
         if self._lock is not None:
@@ -182,7 +182,7 @@ class Store:
         self._connection.execute("UPDATE meta SET value = ? WHERE name = 'head'", (head,))
 
     def take_back(self, events: int, checksum: bytes) -> None:
-        """Remove the batch after some event, which was not acknowledged because it could not be applied."""
+        """Remove the batch after an event; it could not be applied, and was not acknowledged."""
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute("DELETE FROM log WHERE first > ?", (events,))
@@ -191,7 +191,7 @@ class Store:
 
     @contextmanager
     def one_moment(self) -> Iterator[None]:
-        """Read head and rows as they are at one moment, whatever a writer does meanwhile."""
+        """Read head and rows of one moment, whatever a writer does meanwhile."""
         self._connection.execute("BEGIN")
         try:
             self._read_head()
@@ -200,8 +200,8 @@ class Store:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
 
-    def refuse_lost(self, snapshot: int) -> None:
-        """Refuse a log that ends before its snapshot, at some event: events that were acknowledged are lost."""
+    def check_complete(self, snapshot: int) -> None:
+        """Raise if the log ends before the last event of its snapshot: acknowledged events are lost."""
         if snapshot > self.events:
             raise FileFormatError(
                 f"`path` must hold a whole log; in {self.path}, it ends at event {self.events}, and snapshot.npz has "
@@ -239,24 +239,24 @@ class Store:
         return None
 
     def _check_open(self) -> None:
-        """Refuse to change what was closed, or opened to be read."""
+        """Raise unless the log is open for writing."""
         if self.read_only or not self.is_open:
             how = "was opened read_only" if self.is_open else "was closed"
             raise InvalidInputError(f"`path` must be open for writing to be changed; {self.path} {how}")
 
-    def check_room(self) -> None:
-        """Raise if the disk is almost full, or can only be read: a look that takes no time and writes nothing."""
+    def check_space(self) -> None:
+        """Raise if the disk is almost full or read-only, without writing anything."""
         if self.path is not None and not self.read_only:
             free = shutil.disk_usage(self.path).free
-            if free < _ROOM:
+            if free < _LEAST_SPACE:
                 raise OSError(errno.ENOSPC, f"the disk has {free:,} bytes left", os.fspath(self.path))
             if not os.access(self.path, os.W_OK):
                 raise OSError(errno.EROFS, "the disk can only be read", os.fspath(self.path))
 
     def check_writable(self) -> None:
-        """Write to the disk what stands there already; what fails, fails as a batch would."""
+        """Write to the disk without changing anything; raise what a batch would."""
         self._check_open()
-        self.check_room()
+        self.check_space()
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute("UPDATE meta SET value = value WHERE name = 'head'")
@@ -291,7 +291,7 @@ def _in_rows(change: Change) -> Iterator[Change]:
 
 
 def _num_bytes(column: Array) -> int:
-    """Return about how many bytes a column has in the log."""
+    """Approximate size of a column in the log, in bytes."""
     if column.dtype != object:
         return int(column.nbytes)
     return sum(4 + len(item) if isinstance(item, str) else 20 for item in column.tolist())
@@ -316,14 +316,14 @@ def _connect(path: Path | str, *, read_only: bool = False) -> sqlite3.Connection
 
 
 def _read_mode(log: Path) -> str:
-    """Return how a log is opened to be read: as unchanging where SQLite cannot make the files of a reader."""
+    """Return the mode for reading a log: immutable where SQLite cannot create the files of a reader."""
     if log.with_name(f"{LOG}-wal").exists() or _can_write(log.parent):
         return "mode=ro"
     return "mode=ro&immutable=1"
 
 
 def _can_write(folder: Path) -> bool:
-    """Return whether files can be made in a folder; tried on the disk, because permissions do not bind root."""
+    """Whether files can be created in a folder; tried on the disk, because permissions do not bind root."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             return True
@@ -332,7 +332,7 @@ def _can_write(folder: Path) -> bool:
 
 
 def _take_lock(folder: Path) -> sqlite3.Connection | BinaryIO:
-    """Hold a lock that ends with the process, on a file of its own: readers of the log are not in its way.
+    """Lock the folder for this process, by a file of its own, so that readers of the log are not locked out.
 
     Where there is `flock`, the lock belongs to the open file. Those of SQLite belong to the process, which loses them
     when it closes any other handle of the file, for instance to copy the folder.
@@ -366,7 +366,7 @@ def _take_lock(folder: Path) -> sqlite3.Connection | BinaryIO:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring the names of a folder's files to the disk, where the system can."""
+    """Flush the entries of a folder to the disk, where the system can."""
     if os.name == "posix":
         place = os.open(folder, os.O_RDONLY)
         try:
@@ -389,7 +389,7 @@ def _read_settings(connection: sqlite3.Connection, folder: Path) -> str:
 
 
 def damaged_log(folder: Path | None, whole: int, what: str) -> FileFormatError:
-    """Return the error for a log that is refused: what is wrong, and what can be saved."""
+    """Return the error for a damaged log, which names the events that can be saved."""
     return FileFormatError(
         f"`path` must hold a whole log; in {folder}, {what}. Nothing was changed. Events 1 to {whole} are whole: "
         f"Live.recover(path, into) copies them to a new folder."

@@ -1,4 +1,4 @@
-"""What is around nodes of the present graph: labels and outputs as evidence, and the labelled nodes within some hops.
+"""The surroundings of nodes in the present graph: labels and outputs as evidence, and labelled nodes within some hops.
 
 Only the nodes that are asked for are looked at. The corrected probabilities are those of a batch, bit for bit: labels
 are counted exactly, outputs are averaged in the same order, and `Evidence` does the rest.
@@ -89,13 +89,13 @@ class Surroundings:
         return changed
 
     def see_edges(self, slots: IntArray) -> None:
-        """Note that edges at slots have changed: their means are other ones."""
+        """Mark the means of slots whose edges have changed."""
         if self._means is not None:
             # Rows of a directed graph do not say who leads to a node, which may be gone.
             self._means["stale"][slice(None) if self.state.adjacency.directed else slots] = True
 
     def see_outputs(self, slots: IntArray) -> None:
-        """Note that slots have new outputs: the means of the nodes that have them as neighbours are other ones."""
+        """Mark the means of the nodes with neighbours among slots that have new outputs."""
         self.see_edges(slots)
         if self._means is not None and not self.state.adjacency.directed:
             self._means["stale"][self.state.adjacency.neighbours(slots)] = True
@@ -103,7 +103,7 @@ class Surroundings:
     # -- around nodes --------------------------------------------------------------------------------------------------
 
     def list_around(self, slots: IntArray, hops: int, flags: BoolArray) -> tuple[IntArray, IntArray]:
-        """Return the slots with a flag around each of some, hop by hop, and how many there are: (slots, hops)."""
+        """Return the flagged slots around each slot, hop by hop, and how many there are: (slots, hops)."""
         table = self._by_slot
         ends = np.empty(hops + 1, dtype=np.int64)
         walk = growing.Walk(table["stamps"], self._clock, table["queue"], ends)
@@ -166,7 +166,7 @@ class Surroundings:
         return met
 
     def fit(self, slots: IntArray) -> Learned:
-        """Return what the labels of these slots, which become the reference, teach an informed score."""
+        """Fit an informed score on the labels of these slots, which become the reference."""
         self.take_reference(slots)
         self._similar = None  # features are compared along other directions
         nodes = self.state.nodes

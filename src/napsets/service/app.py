@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from napsets import __version__
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError, NapsetsError
-from napsets.live.explanation import Record, set_rows
+from napsets.live.explanation import JsonObject, set_rows
 from napsets.live.live import Live
 from napsets.live.logged import BatchError
 from napsets.service import bodies
@@ -91,7 +91,7 @@ def make_app(live: Live | None = None, *, limits: Limits = Limits(), token: str 
 def _add_sets(app: FastAPI, owner: Owner) -> None:
     @app.get("/sets/{node:id}", response_model=bodies.SetRow, summary="The set of one node")
     async def get_set(node: NodePath, alpha: AlphaQuery = None) -> JSONResponse:
-        def work(live: Live) -> Record:
+        def work(live: Live) -> JsonObject:
             name = _node_of(live, node)
             return set_rows([name], live.predict([name], alpha))[0]
 
@@ -110,7 +110,7 @@ def _add_sets(app: FastAPI, owner: Owner) -> None:
 
 def _add_changes(app: FastAPI, owner: Owner) -> None:
     async def change(key: str | None, *changes: tuple[object, ...]) -> JSONResponse:
-        def work(live: Live) -> Record:
+        def work(live: Live) -> JsonObject:
             done = live.update([item for item in changes if item[1:] != ([], [])], key=key)
             return {"events": live.events, "repeated": not done}
 
@@ -152,7 +152,7 @@ def _add_changes(app: FastAPI, owner: Owner) -> None:
 def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
     @app.get("/status", summary="Method, counts, coverage so far and alarms")
     async def get_status(history: HistoryQuery = False) -> JSONResponse:
-        def work(live: Live) -> Record:
+        def work(live: Live) -> JsonObject:
             with live._busy:  # all of one moment
                 return {"version": __version__} | live.status() | ({"history": live.history()} if history else {})
 

@@ -60,7 +60,7 @@ class Owner:
         """Raise if calls cannot be made, or if the disk is full or has failed and would fail again."""
 
         def check(live: Live) -> None:
-            live.check_writable(only_room=not self._unwritable)
+            live.check_writable(only_space=not self._unwritable)
             self._unwritable = False
 
         await self.call(check, "writer" if self._unwritable else "reader")
