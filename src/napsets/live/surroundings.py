@@ -68,11 +68,9 @@ class Surroundings:
 
     def take_reference(self, slots: IntArray) -> None:
         """Let the labels of these slots alone be evidence."""
-        labels, before = self._by_slot["labels"], self._by_slot["labels"].copy()
+        labels = self._by_slot["labels"]
         labels[:] = -1
         labels[slots] = self.state.nodes["labels"][slots]
-        if self._similar is not None and not np.array_equal(labels, before):
-            self._similar["searched"][:] = False
 
     def forget_label(self, slot: int) -> IntArray:
         """Exclude the label of a slot from the evidence; returns the slots that it was among the most similar of."""
