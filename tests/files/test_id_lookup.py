@@ -43,10 +43,6 @@ def test_unsigned_ids_above_two_to_the_63_are_kept():
     assert known.positions(pa.array([7, 2**64 - 1], pa.uint64())).tolist() == [1, 0]
 
 
-def test_the_width_of_integers_is_kept():
-    assert NodeIds(pa.array([3, 1], pa.int16())).output_type == pa.int16()
-
-
 def test_keys_are_what_uniform_numbers_are_drawn_from():
     names = ["a", "bb", "", "ü" * 30]
     np.testing.assert_array_equal(NodeIds(strings(names)).keys, hash_ids(np.array(names)))

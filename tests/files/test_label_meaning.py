@@ -22,16 +22,6 @@ def labels_of(tmp_path, nodes, column, classes=CLASSES, suffix=".parquet", *, no
     return read_labels(path, nodes, classes, Reading(**reading), notes=notes).values.tolist()
 
 
-def test_names_win_where_every_label_is_one(tmp_path, nodes):
-    notes: list[str] = []
-    assert labels_of(tmp_path, nodes, [1, 2, 1], notes=notes) == [0, 1, 0]
-    assert notes == []
-
-
-def test_a_mixture_is_refused(tmp_path, nodes):
-    assert "'1', '2' are names of classes, but '0' can only be numbers" in refusal(tmp_path, nodes, [1, 2, 0])
-
-
 def test_numbers_are_read_as_such_where_no_label_is_a_name_and_that_is_noted(tmp_path, nodes):
     notes: list[str] = []
     assert labels_of(tmp_path, nodes, [0, 2, 1], ["cat", "dog", "owl"], notes=notes) == [0, 2, 1]
@@ -43,12 +33,6 @@ def test_where_names_are_numbers_from_0_there_is_nothing_to_note(tmp_path, nodes
     notes: list[str] = []
     assert labels_of(tmp_path, nodes, [2, 0, 1], ["0", "1", "2"], notes=notes) == [2, 0, 1]
     assert notes == []
-
-
-def refusal(*arguments, **options) -> str:
-    with pytest.raises(FileFormatError) as caught:
-        labels_of(*arguments, **options)
-    return str(caught.value)
 
 
 # -- whole numbers with a decimal point ----------------------------------------------------------------------------

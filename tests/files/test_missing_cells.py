@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from napsets.files import read_edges, read_graph, read_inputs, read_labels, read_nodes, read_probabilities, read_sets
+from napsets.files import read_edges, read_graph, read_labels, read_nodes, read_probabilities, read_sets
 from napsets.files.prediction_columns import SETS
 from worlds import write
 
@@ -47,14 +47,6 @@ def test_edges_and_nodes_may_name_nodes_that_are_called_so(tmp_path, called_so):
     assert read_edges(tmp_path / "e.csv", called_so.ids).num_edges == 4
     (tmp_path / "n.csv").write_text("node\n#N/A\nNA\n")
     assert read_nodes(tmp_path / "n.csv", called_so.ids).tolist() == [WORDS.index("#N/A"), 0]
-
-
-def test_a_third_of_the_labels_is_not_lost(tmp_path):
-    (tmp_path / "e.csv").write_text("source,target\n1,2\n")
-    (tmp_path / "p.csv").write_text("node,EU,NA,APAC\n1,0.2,0.3,0.5\n2,0.2,0.3,0.5\n3,0.2,0.3,0.5\n4,0.2,0.3,0.5\n")
-    (tmp_path / "y.csv").write_text("node,label\n1,EU\n2,NA\n3,APAC\n")
-    inputs = read_inputs(tmp_path / "e.csv", tmp_path / "p.csv", tmp_path / "y.csv")
-    assert inputs.truth.tolist() == [0, 1, 2, -1]
 
 
 @pytest.mark.parametrize("cell", ["", '""', "-1", "-1.0"])

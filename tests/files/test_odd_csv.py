@@ -47,13 +47,6 @@ def test_a_header_alone_is_a_table_without_rows(tmp_path, nodes):
         read_probabilities(tmp_path / "p.csv")
 
 
-@pytest.mark.parametrize("header", ["node,label,label", "label,node,node"])
-def test_a_column_that_is_there_twice_is_refused(tmp_path, nodes, header):
-    (tmp_path / "y.csv").write_text(f"{header}\nx,cat,dog\n")
-    with pytest.raises(FileFormatError, match="must not repeat a column"):
-        read_labels(tmp_path / "y.csv", nodes, ["cat", "dog"])
-
-
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "latin-1"])
 @pytest.mark.parametrize("header", ["node,label", "node,läbel"])
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])

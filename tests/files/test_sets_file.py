@@ -7,7 +7,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import napsets as ns
-from napsets.errors import FileFormatError, InvalidInputError
-from napsets.files import check_writable, describe_settings, read_sets, writing_rows
+from napsets.errors import FileFormatError
+from napsets.files import describe_settings, read_sets, writing_rows
 from napsets.files.prediction_columns import SETS
 from napsets.files.writers import ROW_GROUP
 from worlds import write
@@ -83,23 +82,12 @@ def test_settings_and_version_are_in_the_metadata(parquet):
     }
 
 
-def test_duckdb_reads_it(parquet):
-    rows = duckdb.sql(f"select node, labels, size, threshold from '{parquet}' where threshold > 1").fetchall()
-    assert rows == [("né", NAMES, 3, float("inf"))]
-
-
 def test_polars_reads_it(parquet):
     frame = pl.read_parquet(parquet)
     assert frame["labels"].to_list() == EXPECTED
     assert frame["node"].to_list() == ["x", "y", "né", "007"]
     assert frame["threshold"].is_infinite().to_list() == [False, False, True, False]
     assert frame["threshold"][0] == 0.1 + 0.2
-
-
-def test_pandas_reads_it(parquet):
-    frame = pd.read_parquet(parquet)
-    assert [list(names) for names in frame["labels"]] == EXPECTED
-    assert frame["support"].tolist() == [12, 9, 0, 3]
 
 
 def test_rows_are_written_in_groups(tmp_path):
@@ -165,24 +153,6 @@ def test_the_same_sets_are_the_same_bytes_whenever_and_under_whatever_name(tmp_p
     now = time.localtime(2e9)
     monkeypatch.setattr("time.localtime", lambda *when: now)
     assert write_sets(tmp_path / f"second{suffix}", ids).read_bytes() == first
-
-
-def test_a_place_that_cannot_be_written_is_refused_before_work_is_done(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(InvalidInputError, match="in a folder that exists"):
-        check_writable(tmp_path / "file" / "sets.parquet")
-    (tmp_path / "sets.parquet").mkdir()
-    with pytest.raises(InvalidInputError, match=r"must be a file; .* is a folder"):
-        check_writable(tmp_path / "sets.parquet")
-    with pytest.raises(InvalidInputError, match="`output` must be a file that ends in"):
-        check_writable(tmp_path / "sets.txt")
-    check_writable(tmp_path / "sets.csv")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "sets.parquet"]
-
-
-def test_an_input_is_refused_as_the_place_to_write(parquet):
-    with pytest.raises(InvalidInputError, match="`output` would overwrite the input"):
-        check_writable(parquet, [None, parquet])
 
 
 def test_a_folder_of_parts_carries_the_settings_in_a_file_beside_them(tmp_path, parquet):

@@ -22,22 +22,6 @@ def predict(world, path, *, nodes=None, **settings):
     )
 
 
-@pytest.mark.parametrize("ids", ["integer", "string"])
-@pytest.mark.parametrize("suffix", [".parquet"])
-def test_the_file_holds_what_the_library_gives_for_the_same_ids(tmp_path, suffix, ids):
-    world = make_world(tmp_path, suffix=suffix, ids=ids)
-    predict(world, tmp_path / "sets.parquet", hops=2, decay="hyperbolic", seed=5)
-    naps = ns.NAPS(hops=2, decay="hyperbolic", seed=5)
-    naps = naps.calibrate_rows(world.graph, world.probabilities, world.labels, world.calibration, world.ids)
-    expected = naps.predict(world.rest, alpha=0.2)
-    file = read_sets(tmp_path / "sets.parquet")
-    assert file.ids.take(np.arange(len(expected))).to_pylist() == world.ids[world.rest].tolist()
-    np.testing.assert_array_equal(file.sets.member, expected.member)
-    np.testing.assert_array_equal(file.sets.thresholds, expected.thresholds)
-    np.testing.assert_array_equal(file.sets.support, expected.support)
-    np.testing.assert_array_equal(file.sets.effective_size, expected.effective_size)
-
-
 def test_the_order_of_rows_in_the_files_changes_nothing(tmp_path):
     world = make_world(tmp_path)
     predict(world, tmp_path / "a.parquet")

@@ -61,16 +61,6 @@ def test_text_that_looks_like_integers_stays_text(tmp_path):
     assert pq.read_schema(tmp_path / "s.parquet").field("prediction").type == pa.string()
 
 
-def test_numbers_of_named_classes_come_back_as_names(tmp_path):
-    world = make_world(tmp_path / "world")
-    labels = write(
-        tmp_path / "y.parquet", {"node": world.ids[world.calibration], "label": world.labels[world.calibration]}
-    )
-    inputs = read_inputs(world.edges, world.probabilities_file, labels)
-    assert not inputs.integer_labels
-    assert inputs.class_names == ["cat", "dog", "owl"]
-
-
 # -- logits --------------------------------------------------------------------------------------------------------
 
 
@@ -94,14 +84,6 @@ def test_logits_that_are_no_numbers_are_refused_by_row(tmp_path):
 
 
 # -- SQL -----------------------------------------------------------------------------------------------------------
-
-
-def test_parquet_holds_plain_lists_and_no_index_of_pandas(tmp_path):
-    world = make_world(tmp_path / "world")
-    written(tmp_path / "s.parquet", read_inputs(world.edges, world.probabilities_file, world.labels_file))
-    file = pq.ParquetFile(tmp_path / "s.parquet")
-    assert [file.schema.column(i).path for i in range(2)] == ["node", "labels.list.element"]
-    assert set(file.schema_arrow.metadata) == {b"napsets"}
 
 
 def test_duckdb_reads_what_napsets_writes_and_napsets_what_duckdb_writes(tmp_path):
