@@ -67,12 +67,6 @@ def test_very_few_labels_are_a_warning() -> None:
         ns.SplitConformal().calibrate(P, Y, few).predict(REST, alpha=0.05)
 
 
-def test_the_choice_survives_a_file(tmp_path: Path) -> None:
-    auto = ns.Auto().calibrate(GRAPH, P, Y, KNOWN)
-    auto.save(tmp_path / "auto.npz")
-    assert str(ns.load(tmp_path / "auto.npz").choice) == str(auto.choice)
-
-
 @pytest.mark.parametrize(
     ("batches", "message"),
     [
@@ -103,12 +97,6 @@ def test_a_loader_gets_a_sentence_wherever_it_is_passed() -> None:
 
 
 # -- methods -----------------------------------------------------------------------------------------------------------
-
-
-def test_every_method_calibrates_and_predicts_in_the_same_words() -> None:
-    for method in (ns.make_method("daps"), ns.NAPS(pool=10), ns.SplitConformal(), ns.Auto()):
-        sets = method.calibrate(GRAPH, P, Y, KNOWN).predict(REST)
-        assert len(sets) == REST.size
 
 
 def test_a_method_that_is_not_calibrated_says_how() -> None:

@@ -232,14 +232,6 @@ def test_a_graph_stays_immutable_when_it_is_copied_or_sent(clone):
     assert not other.indptr.flags.writeable
 
 
-def test_predictors_and_sets_survive_pickling():
-    p, y = np.full((6, 2), 0.5), np.zeros(6, int)
-    naps = ns.NAPS(hops=2).calibrate(ns.Graph.from_edge_index(EDGES, 6), p, y, calibration=[1, 2, 3])
-    again = pickle.loads(pickle.dumps(naps))
-    sets = pickle.loads(pickle.dumps(naps.predict([0, 5], 0.5)))
-    assert np.array_equal(again.predict([0, 5], 0.5).member, sets.member)
-
-
 class Lazy:
     """Something with `__array__` and nothing else."""
 

@@ -108,16 +108,6 @@ def test_other_methods_have_no_evidence_to_show():
     assert evidence_of(None) is None
 
 
-def test_a_loaded_method_is_inspected_like_the_saved_one(tmp_path):
-    inputs = drawn(nodes=600)
-    auto = ns.Auto().calibrate(**inputs)
-    seen, same = inspect_node(auto, 5), inspect_node(auto, 5)
-    assert seen.member.tolist() == same.member.tolist()
-    auto.save(tmp_path / "auto.npz")
-    loaded = inspect_node(ns.load(tmp_path / "auto.npz"), 5)
-    np.testing.assert_array_equal(loaded.evidence.effects, seen.evidence.effects)
-
-
 @settings(max_examples=10, deadline=None)
 @given(
     seed=st.integers(0, 10**6),

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import napsets as ns
 from napsets.advice.inspection import inspect_node
 from napsets.localisers import Cut, Hops, Reference
-from napsets.methods import load, make_method, save
 from oracles import STRATEGIES, adjacency_sets, float_hop_threshold, hops_from, same_bits
 from searches import make_layout, search_thresholds
 from strategies import cases
@@ -62,14 +61,6 @@ def predict(graph, world, **how):
 
 
 @pytest.mark.parametrize("exact", [False, True])
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_an_undirected_graph_gives_the_same_sets_along_every_direction(world, direction, exact):
-    sets, expected = (predict(world.graph, world, exact=exact, pool=5, direction=d) for d in (direction, "out"))
-    assert same_bits(sets.thresholds, expected.thresholds)
-    assert np.array_equal(sets.member, expected.member)
-
-
-@pytest.mark.parametrize("exact", [False, True])
 def test_a_direction_is_the_graph_along_it(world, one_way, exact):
     how = {"exact": exact, "pool": 5, "alike": 3}
     source = np.repeat(np.arange(one_way.num_nodes), one_way.degrees)
@@ -81,20 +72,6 @@ def test_a_direction_is_the_graph_along_it(world, one_way, exact):
     assert not same_bits(
         predict(one_way, world, direction="in", **how).thresholds, predict(one_way, world, **how).thresholds
     )
-
-
-def test_what_is_kept_in_a_file_keeps_its_direction(world, one_way, tmp_path):
-    naps = ns.NAPS(direction="in").calibrate(one_way, world.probabilities, world.labels, world.calibration)
-    naps.save(tmp_path / "naps.npz")
-    again = ns.load(tmp_path / "naps.npz")
-    assert again.method.localiser.direction == "in"
-    assert same_bits(again.predict(world.rest).thresholds, naps.predict(world.rest).thresholds)
-    method = make_method("naps-exact", direction="both")
-    calibrated = method.calibrate(one_way, world.probabilities, world.labels, world.calibration)
-    save(calibrated, tmp_path / "both.npz")
-    loaded = load(tmp_path / "both.npz")
-    assert loaded.method.localiser.direction == "both"
-    assert loaded.graph == one_way
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

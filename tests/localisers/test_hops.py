@@ -7,7 +7,7 @@ import pytest
 
 import napsets as ns
 from oracles import STRATEGIES, same_bits
-from searches import Found, hop_thresholds, make_layout, search_thresholds
+from searches import Found, make_layout, search_thresholds
 
 #        0 - 1 - 2 - 3 - 4      5 (alone)
 PATH = ns.Graph.from_edge_index([[0, 1, 2, 3], [1, 2, 3, 4]], num_nodes=6)
@@ -26,42 +26,10 @@ def test_a_path_by_hand(strategy):
     assert thresholds.effective_size[0].tolist() == [2.0, 3.0, 0.0]
 
 
-def test_nodes_that_do_not_calibrate_are_walked_through():
-    thresholds = hop_thresholds(PATH, [0.7, 0.8], [3, 4], [0], [1.0, 1.0, 1.0, 1.0], alpha=0.5)
-    assert thresholds.tolist() == [0.8]
-
-
-def test_direction_is_that_of_the_edges():
-    out = ns.Graph.from_edge_index([[0], [1]], num_nodes=2, directed=True)
-    assert hop_thresholds(out, [0.5, 0.6], [0, 1], [0, 1], [1.0], alpha=0.5).tolist() == [0.6, np.inf]
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_cycle_back_to_the_node_does_not_let_it_calibrate_itself(strategy):
-    ring = ns.Graph.from_edge_index([[0, 1, 2], [1, 2, 0]], num_nodes=3, directed=True)
-    layout = make_layout(ring, [0.0, 1.0, 2.0], [0, 1, 2])
-    thresholds = search_thresholds(layout, [0], np.ones(5), 0.5, strategy=strategy)
-    assert thresholds.hop_counts.tolist() == [[1, 1, 0, 0, 0]]
-
-
 def test_nobody_is_around_without_hops_and_nothing_is_answered_without_nodes():
     layout = make_layout(PATH, SCORES, CALIBRATION)
     assert search_thresholds(layout, [0, 1], np.ones((1, 0)), 0.1).values.tolist() == [[[np.inf, np.inf]]]
     assert search_thresholds(layout, [], [1.0], 0.1).values.shape == (1, 1, 0)
-
-
-def test_a_layout_numbers_calibration_nodes_by_score():
-    layout = make_layout(PATH, SCORES, CALIBRATION)
-    assert layout.sorted_scores.tolist() == [0.1, 0.2, 0.3, 0.4]
-    assert layout.nodes[:4].tolist() == [4, 3, 2, 1]
-    assert layout.numbers[layout.nodes].tolist() == list(range(6))
-
-
-def test_support_counts_only_hops_with_weight():
-    layout = make_layout(PATH, SCORES, CALIBRATION)
-    thresholds = search_thresholds(layout, [2], [[0.0, 2.0], [1.0, 0.5]], 0.5)
-    assert thresholds.support.tolist() == [[1], [3]]
-    assert thresholds.effective_size.tolist() == [[1.0], [2.5**2 / 2.25]]
 
 
 @pytest.mark.slow  # compiles a search a second time

@@ -182,17 +182,6 @@ def test_small_sets_are_smaller_than_even_ones():
     assert ns.coverage(small.predict(nodes), labels) > 0.87
 
 
-def test_the_labels_kept_apart_do_not_choose():
-    graph, p, labels, order = drawn(0.8)
-    one = Auto(seed=5).calibrate(graph, p, labels, order[:900])
-    changed = labels.copy()
-    changed[one.scored.level_nodes] = (changed[one.scored.level_nodes] + 1) % 4
-    other = Auto(seed=5).calibrate(graph, p, changed, order[:900])
-    assert other.method == one.method
-    assert [c.value for c in other.choice.candidates] == [c.value for c in one.choice.candidates]
-    assert np.array_equal(other.probabilities, one.probabilities)
-
-
 def test_with_many_labels_classes_are_judged_by_their_own_kind_where_that_costs_nothing():
     auto, _, _ = calibrated(drawn(0.8), labelled=1500)
     score = auto.choice.method.score
@@ -226,22 +215,3 @@ def test_settings_are_checked():
             ns.Auto(**settings)
     with pytest.raises(ns.NotCalibratedError, match="what calibrate"):
         ns.Auto().predict([0])
-
-
-def test_what_was_chosen_survives_a_file(tmp_path):
-    auto, nodes, _ = calibrated(drawn(0.8))
-    auto.save(tmp_path / "a.npz")
-    again = ns.load(tmp_path / "a.npz")
-    assert np.array_equal(again.predict(nodes).member, auto.predict(nodes).member)
-    assert str(again.choice) == str(auto.choice)
-    again.save(tmp_path / "b.npz")
-    assert (tmp_path / "b.npz").read_bytes() == (tmp_path / "a.npz").read_bytes()
-    assert again.predict(nodes[:5]).alpha == auto.method.alpha
-    assert again.choice.rows() == auto.choice.rows()
-    assert again.choice.exponents == auto.choice.exponents
-
-
-def test_the_same_seed_gives_the_same_bits():
-    one, nodes, _ = calibrated(drawn(0.8), seed=3)
-    other, _, _ = calibrated(drawn(0.8), seed=3)
-    assert np.array_equal(one.predict(nodes).thresholds, other.predict(nodes).thresholds)

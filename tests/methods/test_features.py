@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import napsets as ns
 from napsets.levels import Exact
 from napsets.localisers import Everyone
-from napsets.methods import Method, load, make_method, save
-from napsets.scores import APS, ByLabel, Diffused, Informed, Sharpened
+from napsets.methods import Method, make_method
+from napsets.scores import APS, Diffused, Informed, Sharpened
 from worlds import block_model
 
 GRAPH, P, Y = block_model(0.6, seed=2)
@@ -47,20 +46,6 @@ def test_a_comparison_passes_features_to_the_methods_that_compare_nodes():
         assert (result.mean_size == plain.mean_size) == (result.name == "split")
     auto = ns.make_method("auto").calibrate(GRAPH, P, Y, KNOWN, features=X)
     assert size(auto) == compared["auto"].mean_size
-
-
-@pytest.mark.parametrize(
-    "table", [X, X.astype(np.float32), sp.csr_array(X), X.tolist()], ids=["64", "32", "sparse", "list"]
-)
-def test_a_file_has_the_features_and_gives_the_same_bits(tmp_path, table):
-    method = Method(ByLabel(Informed(), 0.5), Everyone(), Exact())
-    calibrated = method.calibrate(GRAPH, P, Y, KNOWN, features=table)
-    save(calibrated, tmp_path / "a.npz")
-    again = load(tmp_path / "a.npz")
-    assert np.array_equal(again.predict(NEW).thresholds, calibrated.predict(NEW).thresholds)
-    assert np.array_equal(again.probabilities, calibrated.probabilities)
-    other = method.calibrate(GRAPH, P, Y, KNOWN, features=X)
-    np.testing.assert_allclose(calibrated.probabilities, other.probabilities, atol=1e-6)
 
 
 def test_rows_and_names_are_permuted_together_and_nothing_else_changes():

@@ -16,7 +16,7 @@ from napsets.advice.inspection import inspect_node
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.evaluation.comparison import compare
 from napsets.groups import Grouping
-from napsets.methods import load, make_method
+from napsets.methods import make_method
 from napsets.report.page import shown_methods
 from oracles import same_bits
 
@@ -199,25 +199,6 @@ def test_a_label_is_in_the_set_up_to_its_own_threshold_and_the_smallest_is_shown
     assert sets.infinite == np.isinf(sets.label_thresholds).all(axis=1).sum()
 
 
-@pytest.mark.parametrize(
-    ("by", "exact"),
-    [("class", False), ("degree", False), ("array", False), ("clusters", True), ("community", True), ("names", True)],
-)
-def test_a_saved_method_with_groups_predicts_what_it_did(tmp_path, by, exact):
-    rng = np.random.default_rng(7)
-    graph, p, y = world(rng, 200)
-    groups = {"array": rng.integers(3, size=200), "names": rng.choice(["a", "b", ""], 200)}.get(by, by)
-    naps = ns.NAPS(pool=5.0, exact=exact, by=groups).calibrate(graph, p, y, calibration=np.arange(150))
-    naps.save(tmp_path / "naps.npz")
-    again = load(tmp_path / "naps.npz")
-    assert again.method.groups == naps.method.groups
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NapsetsWarning)
-        one, other = (which.predict(np.arange(150, 200), 0.2) for which in (naps, again))
-    assert same_bits(one.thresholds, other.thresholds)
-    assert np.array_equal(one.member, other.member)
-
-
 def test_auto_sets_a_level_for_each_group_of_what_it_chose():
     graph, p, y = world(np.random.default_rng(9), 800)
     calibration, rest = np.arange(0, 800, 2), np.arange(1, 800, 2)
@@ -238,16 +219,6 @@ def test_a_setting_gives_groups_to_any_method_of_the_table():
     for name in ns.list_methods():
         method = make_method(name, by="degree")
         assert getattr(method, "groups", None) == ns.ByDegree() or method.by == ns.ByDegree()
-
-
-def test_an_inspected_node_is_explained_by_its_own_group():
-    graph, p, y = world(np.random.default_rng(10), 200)
-    groups = np.arange(200) % 2
-    naps = ns.NAPS(hops=2, by=groups).calibrate(graph, p, y, calibration=np.arange(150))
-    seen = inspect_node(naps, 160, alpha=0.3)
-    assert set(groups[seen.neighbours]) <= {0}
-    assert seen.threshold == naps.predict([160], 0.3).thresholds[0]
-    assert seen.label_thresholds is None
 
 
 def test_an_inspected_node_has_a_threshold_for_each_label_where_labels_are_judged_apart():

@@ -139,13 +139,11 @@ def test_methods_that_do_not_correct_the_model_give_its_own_probabilities(amazon
     assert np.array_equal(few.probabilities, p)
 
 
-def test_probabilities_are_read_only_and_survive_a_file(amazon, tmp_path):
+def test_probabilities_are_read_only(amazon):
     graph, p, labels, known, _ = amazon
     calibrated = make_method("informed").calibrate(graph, p, labels, known)
     with pytest.raises(ValueError, match="read-only"):
         calibrated.probabilities[0, 0] = 1.0
-    calibrated.save(tmp_path / "informed.npz")
-    assert np.array_equal(ns.load(tmp_path / "informed.npz").probabilities, calibrated.probabilities)
 
 
 def test_a_score_of_numbers_has_no_probabilities():

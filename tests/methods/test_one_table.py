@@ -13,7 +13,7 @@ import pytest
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.localisers import Hops
-from napsets.methods import ALIASES, METHODS, Calibrated, Method, list_methods, load, make_method, save
+from napsets.methods import ALIASES, METHODS, Method, list_methods, make_method
 from napsets.methods.table import settings_of
 
 ROOT = Path(__file__).parents[2]
@@ -91,15 +91,6 @@ def test_it_stands_in_the_documentation():
     assert f"| `toy` | Toy | `APS` × `Hops(hops=1)` × `Nominal` | {WHAT}. |" in page
     for name in METHODS.keys() - {"toy"}:  # which has no page of its own yet
         assert re.search(rf"\| \[`{name}`\]\(methods/[a-z-]+\.md#{ALIASES.get(name, name)}\) \|", page)
-
-
-def test_it_is_saved_and_loaded(world, tmp_path):
-    fitted = calibrated(world)
-    save(fitted, tmp_path / "toy.npz")
-    again = load(tmp_path / "toy.npz")
-    assert isinstance(again, Calibrated)
-    assert again.method == fitted.method
-    assert np.array_equal(again.predict(world.rest).member, fitted.predict(world.rest).member)
 
 
 @pytest.mark.parametrize("name", METHODS)

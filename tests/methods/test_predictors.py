@@ -54,15 +54,9 @@ def test_a_calibration_node_gets_the_order_statistic_of_the_others(alpha):
     ("settings", "message"),
     [
         ({"decay": "geometic"}, r"`decay` must be one of uniform, .*; got 'geometic' \(did you mean 'geometric'\?\)"),
-        ({"decay": [1.0, 0.5, 0.2]}, "`decay` must have a weight for each of the 2 hops; got 3"),
-        ({"decay": lambda k: -1.0}, "`decay` must give finite weights"),
-        ({"hops": -1}, "`hops` must be at least 0; got -1"),
-        ({"hops": 10**20}, "`hops` must be at most 64; got 100000000000000000000"),
-        ({"fallback": "nonsense"}, "`fallback` must be 'full' or 'global'; got 'nonsense'"),
         ({"score": "rasp"}, r"`score` must be one of aps, .*thr.*; got 'rasp' \(did you mean 'raps'\?\)"),
         ({"score": 3}, "`score` must be one of aps, .*thr.*, or have the methods matrix and at; got 3"),
         ({"score": ns.APS}, r"`score` must be one of .* \(write APS\(\) with brackets\)"),
-        ({"seed": "abc"}, "`seed` must be an integer; got 'abc'"),
         ({"seed": -1}, "`seed` must be at least 0 and below 2\\^64; got -1"),
         ({"allow_empty": "no"}, "`allow_empty` must be True or False; got 'no'"),
     ],
@@ -199,17 +193,6 @@ def test_calibration_nodes_among_the_nodes_give_a_warning(make):
         make().predict([300, 301])
 
 
-@pytest.mark.parametrize("make", [naps, split])
-@pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
-def test_a_calibration_nodes_own_label_is_not_in_its_own_set(make):
-    before = make().predict(CALIBRATION, 0.3)
-    for v in (0, 17, 250):
-        changed = Y.copy()
-        changed[v] = (changed[v] + 1) % CLASSES
-        after = make().method.calibrate(GRAPH, P, changed, calibration=CALIBRATION).predict([v], 0.3)
-        assert same_bits(after.thresholds, before.thresholds[[v]])
-
-
 def test_masks_and_tensors_are_taken():
     torch = pytest.importorskip("torch")
     mask = np.arange(SIZE) < 300
@@ -289,16 +272,6 @@ def test_several_alphas_give_a_list_of_sets(make):
     ]:
         with pytest.raises(ns.InvalidInputError, match=message):
             predictor.predict(NODES, wrong)
-
-
-@pytest.mark.parametrize("make", [naps, split, auto])
-def test_progress_is_told_and_threads_are_checked_whichever_the_method(make):
-    predictor, calls = make(), []
-    predictor.predict(NODES, threads=1, progress=lambda done, total: calls.append((done, total)))
-    assert calls[-1] == (NODES.size, NODES.size)
-    for threads in (0, "x"):
-        with pytest.raises(ns.InvalidInputError, match="`threads` must be"):
-            predictor.predict(NODES, threads=threads)
 
 
 def test_what_a_fallback_rests_on_is_told_for_each_alpha():

@@ -118,17 +118,6 @@ def test_a_calibrated_method_is_shown_in_one_line():
     assert "array" not in shown
 
 
-@pytest.mark.parametrize("score", ["aps", ns.Informed(), ns.ByLabel()])
-def test_the_order_of_the_calibration_nodes_does_not_change_a_bit(score):
-    turned = np.random.default_rng(5).permutation(CALIBRATION)
-    one, other = (
-        Method(score, Hops(2, "hyperbolic", pool=3.3), Exact()).calibrate(GRAPH, P, Y, nodes)
-        for nodes in (CALIBRATION, turned)
-    )
-    assert same_bits(one.predict(NODES).thresholds, other.predict(NODES).thresholds)
-    assert same_bits(one.score.matrix(NODES), other.score.matrix(NODES))
-
-
 def test_methods_do_not_wrap_a_score_twice_and_name_settings_that_they_do_not_have():
     assert make_method("informed", score="informed").score == ns.Informed()
     assert make_method("informed", score=ns.ByLabel(ns.Informed("thr"))).score == ns.ByLabel(ns.Informed("thr"))

@@ -262,17 +262,6 @@ def test_a_file_with_a_wrong_byte_is_refused_or_reads_the_same(tmp_path):
             assert np.array_equal(again.predict(NODES, 0.3).member, expected.member)
 
 
-@pytest.mark.parametrize(
-    "score", [ns.Diffused("raps"), ns.ByLabel(ns.Informed()), ns.Informed(ns.Sharpened("aps", 2.0)), ns.Informed("thr")]
-)
-def test_scores_of_scores_survive(tmp_path, score):
-    predictor = naps(score=score, exact=True)
-    predictor.save(tmp_path / "a.npz")
-    again = ns.load(tmp_path / "a.npz")
-    assert again.method.score == score
-    assert same_bits(again.predict(NODES, 0.3).thresholds, predictor.predict(NODES, 0.3).thresholds)
-
-
 def test_what_was_scored_cannot_be_written_to_here_or_in_another_process():
     for scored in (
         naps(exact=True).scored,

@@ -263,17 +263,6 @@ def test_it_needs_an_exact_level_and_a_graph():
     assert ns.NAPS(score="informed", exact=True).calibrate(graph, p, labels, np.arange(200)) is not None
 
 
-def test_only_labels_of_the_reference_part_change_the_probabilities():
-    graph, p, labels = block_model(0.8)
-    calibration = np.arange(0, 600, 2)
-    one = ns.SplitConformal(Informed(), seed=3).calibrate(p, labels, calibration, graph=graph)
-    changed = labels.copy()
-    changed[one.scored.level_nodes] = (changed[one.scored.level_nodes] + 1) % 3
-    other = ns.SplitConformal(Informed(), seed=3).calibrate(p, changed, calibration, graph=graph)
-    assert np.array_equal(one.score.probabilities, other.score.probabilities)
-    assert np.array_equal(one.score.outputs, p)
-
-
 def test_threads_change_no_bit(monkeypatch):
     monkeypatch.setattr("napsets.kernels.threads.SMALL", -1)
     graph, p, labels = block_model(0.8)

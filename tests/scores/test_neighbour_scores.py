@@ -173,9 +173,3 @@ def test_sums_over_neighbours_need_one_row_of_numbers_per_node(graph, values):
     for sums in (graph.neighbour_sums, graph.neighbour_means):
         with pytest.raises(ns.InvalidInputError, match="`values` must be a"):
             sums(values)
-
-
-@pytest.mark.parametrize("threads", [0, -1, "two", 10**6])
-def test_threads_of_similar_nodes_are_a_number_that_can_be(threads):
-    with pytest.raises(ns.InvalidInputError, match="`threads` must be"):
-        ns.similar_nodes(np.ones((5, 2)), threads=threads)

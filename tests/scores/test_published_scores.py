@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import napsets as ns
 from napsets.features import check_features
-from napsets.methods import load, make_method, save
+from napsets.methods import make_method
 from napsets.scores import Diffused, Similarity, similar_nodes
 from napsets.scores import averaged as room
 
@@ -99,15 +99,6 @@ def test_without_similar_nodes_snaps_is_daps():
     np.testing.assert_allclose(
         Similarity(ns.APS(), similar=0.0, near=0.4).bind(P, U, GRAPH, None).matrix(EVERYONE), daps, rtol=1e-12
     )
-
-
-def test_a_file_has_the_features_that_nodes_are_compared_by(tmp_path):
-    calibrated = make_method("snaps").calibrate(GRAPH, P, Y, EVERYONE[::2], features=X)
-    save(calibrated, tmp_path / "s.npz")
-    again, without = load(tmp_path / "s.npz"), make_method("snaps").calibrate(GRAPH, P, Y, EVERYONE[::2])
-    thresholds = [each.predict(EVERYONE[1::2]).thresholds for each in (calibrated, again, without)]
-    assert np.array_equal(thresholds[0], thresholds[1])
-    assert not np.array_equal(thresholds[0], thresholds[2])
 
 
 @pytest.mark.parametrize(
