@@ -24,7 +24,6 @@ import scipy.sparse as sp
 import napsets as ns
 from napsets.datasets import NodeDataset, NodePredictions, amazon_predictions
 from napsets.datasets.amazon import round_rows
-from napsets.evaluation.promise import level_labels
 from napsets.features import COLUMNS, Directions, Features, check_features
 from napsets.methods import METHODS, CalibrationData, make_method
 from napsets.methods.table import suitable
@@ -199,7 +198,7 @@ def measure(name: str, drawn: Draw) -> Row:
     seconds, choice = time.process_time() - start, getattr(calibrated, "choice", None)
     measured: Row = {
         "labels": int(drawn.inputs.calibration.size),
-        "level_labels": level_labels(calibrated),
+        "level_labels": calibrated.level_size,
         "exact": calibrated.is_exact,
         "nodes": len(sets),
         "classes": sets.num_classes,

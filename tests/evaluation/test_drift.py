@@ -8,7 +8,7 @@ from scipy.stats import binom, chi2_contingency
 
 import napsets as ns
 from napsets.evaluation.drift import ALARM, WORTH, drift_of, drifts
-from napsets.evaluation.sentences import drift_text
+from napsets.evaluation.finding_sentences import drift_text
 
 NODES = 1200
 

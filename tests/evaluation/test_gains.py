@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import napsets as ns
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
-from napsets.evaluation.judgement import Interval, endless_change, evenness, gaps_of, paired_sizes, size_change
+from napsets.evaluation.gains import Interval, endless_change, evenness, gaps_of, paired_sizes, size_change
 from napsets.evaluation.results import Comparison
 from worlds import compare_intervals, make_numbers, make_ring
 

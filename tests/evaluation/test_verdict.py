@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation import verdict
+from napsets.evaluation import gains, verdict
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.findings import Finding
-from napsets.evaluation.judgement import Interval, evenness, gaps_of, size_change
+from napsets.evaluation.gains import Interval, evenness, gaps_of, size_change
 from napsets.evaluation.results import Comparison
 from napsets.evaluation.verdict import Verdict, foresee, judge_methods
 from napsets.levels import Exact, coverage_band
@@ -82,6 +82,12 @@ class Short(Exact):
 LESS, MORE, OPEN = Interval(-0.2, -0.3, -0.1), Interval(0.2, 0.1, 0.3), Interval(0.0, -0.1, 0.1)
 
 
+def replace_measure(monkeypatch, name: str, function: Any) -> None:
+    """Replace a measure of what a method gains, wherever a verdict uses it."""
+    for module in (gains, verdict):
+        monkeypatch.setattr(module, name, function, raising=module is gains)
+
+
 @pytest.mark.parametrize(
     ("size", "even", "taken"),
     [
@@ -97,10 +103,10 @@ def test_the_judged_labels_pick_by_this_rule(monkeypatch, ring_comparison: Compa
     assert [one.name for one in only] == ["split", "naps", "naps-exact", "informed"]
     assert only["informed"].mean_size < only["naps-exact"].mean_size
     gaps = gaps_of(only)[1]
-    monkeypatch.setattr(verdict, "size_change", lambda _, one, *__, **___: size[only.results.index(one) - 1])
+    replace_measure(monkeypatch, "size_change", lambda _, one, *__, **___: size[only.results.index(one) - 1])
     places = {id(gap): m for m, gap in enumerate(gaps)}
-    monkeypatch.setattr(verdict, "gaps_of", lambda _: ("neighbourhood", gaps))
-    monkeypatch.setattr(verdict, "evenness", lambda gap, *_: even[places[id(gap)] - 1])
+    replace_measure(monkeypatch, "gaps_of", lambda _: ("neighbourhood", gaps))
+    replace_measure(monkeypatch, "evenness", lambda gap, *_: even[places[id(gap)] - 1])
     assert judge_methods(only).method == taken
 
 
@@ -117,8 +123,8 @@ def test_the_judged_labels_pick_by_this_rule(monkeypatch, ring_comparison: Compa
 )
 def test_plain_aps_stays_unless_the_gain_of_auto_is_clear(monkeypatch, ring_comparison, size, even, taken) -> None:
     only = replace(ring_comparison, results=(ring_comparison.baseline, ring_comparison["auto"]))
-    monkeypatch.setattr(verdict, "size_change", lambda *_, **__: size)
-    monkeypatch.setattr(verdict, "evenness", lambda *_: even)
+    replace_measure(monkeypatch, "size_change", lambda *_, **__: size)
+    replace_measure(monkeypatch, "evenness", lambda *_: even)
     assert judge_methods(only).method == taken
 
 
@@ -286,9 +292,9 @@ def test_widths_are_paired_where_both_are_finite(widths: Comparison) -> None:
 )
 def test_the_whole_line_counts_as_wider(monkeypatch, widths, width, endless, even, taken) -> None:
     only = replace(widths, results=(widths["split"], widths["naps"]))
-    monkeypatch.setattr(verdict, "size_change", lambda *_, **__: width)
-    monkeypatch.setattr(verdict, "endless_change", lambda *_, **__: endless)
-    monkeypatch.setattr(verdict, "evenness", lambda *_: even)
+    replace_measure(monkeypatch, "size_change", lambda *_, **__: width)
+    replace_measure(monkeypatch, "endless_change", lambda *_, **__: endless)
+    replace_measure(monkeypatch, "evenness", lambda *_: even)
     assert judge_methods(only).method == taken
 
 

@@ -8,9 +8,9 @@ from scipy.stats import betabinom, binom
 
 import napsets as ns
 from napsets.evaluation.comparison import compare
+from napsets.evaluation.finding_sentences import weak_facts
 from napsets.evaluation.findings import weak_numbers
 from napsets.evaluation.gaps import ALARM, gap_within, weak_groups
-from napsets.evaluation.sentences import weak_facts
 from napsets.evaluation.verdict import foresee
 from napsets.levels import rank_place
 from worlds import make_ring

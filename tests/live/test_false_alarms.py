@@ -82,7 +82,6 @@ METHODS = {
 @pytest.mark.parametrize("labels", [60, 200])
 def test_files_of_sets_in_the_order_of_their_labels(method, labels):
     """What `evaluate --in-order` does with each method's file: misses, and how many labels set the level."""
-    from napsets.evaluation.promise import level_labels
 
     rng, rang = np.random.default_rng(7), []
     for _ in range(STREAMS):
@@ -92,7 +91,7 @@ def test_files_of_sets_in_the_order_of_their_labels(method, labels):
         calibrated = chosen.calibrate(*args, truth, np.arange(labels))
         sets = calibrated.predict(np.arange(labels, labels + 400), ALPHA)
         missed = ~sets.contains(truth)
-        rang.append(ns.monitoring.miss_alarm(missed, ALPHA, level_labels(calibrated)).max() >= 100)
+        rang.append(ns.monitoring.miss_alarm(missed, ALPHA, calibrated.level_size).max() >= 100)
     assert share_at_most(rang), np.mean(rang)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from napsets.evaluation.promise import level_labels
 from napsets.levels import Exact, hits_law
 from napsets.localisers import Everyone, Hops
 from napsets.methods import Auto, Method
@@ -57,7 +56,7 @@ def hits_of(method, bias, labels, draws):
         hits.append(int(calibrated.predict(judged, ALPHA).contains(Y).sum()))
     taught = calibrated.scored.evidence
     assert taught or (method.startswith("auto") and bias == "one class")
-    return np.array(hits), others.size - labels, labels if taught else level_labels(calibrated)
+    return np.array(hits), others.size - labels, labels if taught else calibrated.level_size
 
 
 def tails(hits, law):

@@ -231,7 +231,6 @@ def _check(request: Request) -> None:
 
 def _predict_here(request: Request) -> dict[str, Any]:
     """Calibrate and predict in this process."""
-    from napsets.evaluation.promise import level_labels
     from napsets.evaluation.verdict import foresee
 
     read, options = request.read, request.method
@@ -250,7 +249,7 @@ def _predict_here(request: Request) -> dict[str, Any]:
         settings = _settings(options, read, method, inputs.score) | request.valued
         if inputs.evidence is not None:
             settings["evidence_labels"] = int(inputs.evidence.size)
-        level = level_labels(calibrated)
+        level = calibrated.level_size
         summary = request.write(steps, inputs, calibrated, settings, calibration=calibration, level_labels=level)
         verdict = foresee(
             calibrated,

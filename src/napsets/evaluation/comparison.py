@@ -26,6 +26,7 @@ from napsets.checks.values import (
     shown,
 )
 from napsets.errors import InvalidInputError, warn
+from napsets.evaluation.gains import rates_around, slope_of
 from napsets.evaluation.gaps import own_groups
 from napsets.evaluation.judgement import check_groups, judge_rows
 from napsets.evaluation.kinds import SETS, Kind, kind_of
@@ -230,7 +231,7 @@ class _Setup:
             if report is not None:
                 report(1, 1)
         alpha, *curve = self.rates
-        around = _rates_around(alpha)
+        around = rates_around(alpha)
         rates = list(dict.fromkeys([alpha, *around, *curve]))
         near, drawn = ([rates.index(rate) for rate in some] for some in (around, curve))
         thresholds = find_thresholds(calibrated, nodes, rates, progress=finding)
@@ -251,7 +252,7 @@ class _Setup:
                 calibrated=method,
                 prediction=prediction,
                 curves={what: sealed(values[drawn]) for what, values in of_rates.items()},
-                slope=_slope(of_rates, near),
+                slope=slope_of(of_rates, near),
             )
             for name, method, prediction, of_rates in zip(methods, calibrated, predictions, curves, strict=True)
         )
@@ -393,17 +394,3 @@ def _predict(
         curves.append({name: np.array([value[name] for value in values], dtype=np.float64) for name in names})
     whole = [method.name_rows(type(pieces[0]).concat(pieces)) for method, pieces in zip(calibrated, parts, strict=True)]
     return whole, curves
-
-
-def _rates_around(alpha: float) -> tuple[float, float, float]:
-    """Return the error rates at which the slope of size against coverage is measured."""
-    return round(0.75 * alpha, 12), alpha, round(min(1.5 * alpha, 0.5 * (1.0 + alpha)), 12)
-
-
-def _slope(curves: Mapping[str, FloatArray], rows: list[int]) -> float:
-    """Return by how much the average size grows per unit of coverage, by least squares; 0 where nothing is known."""
-    coverage, size = curves["coverage"][rows], curves["size"][rows]
-    finite = np.isfinite(size)  # at a small rate all intervals may be the whole line
-    spread = coverage[finite] - coverage[finite].mean() if finite.any() else np.zeros(0)
-    squares = float((spread**2).sum())
-    return float((spread * size[finite]).sum()) / squares if squares else 0.0

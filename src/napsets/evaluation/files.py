@@ -14,6 +14,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import AnyArray, FloatArray, IntArray
 from napsets.checks.values import Record, Values
 from napsets.errors import InvalidInputError
+from napsets.evaluation.finding_sentences import weak_facts
 from napsets.evaluation.findings import weak_numbers
 from napsets.evaluation.judgement import Judgement, judge_rows
 from napsets.evaluation.kinds import kind_of
@@ -25,7 +26,6 @@ from napsets.evaluation.metrics import (
     finite_mean,
     groups_by_neighbourhood,
 )
-from napsets.evaluation.sentences import weak_facts
 from napsets.files.labels import ClassNames, read_labels, read_targets
 from napsets.files.prediction_file import PredictionFile
 from napsets.files.reading import PLAIN, Reading

@@ -21,7 +21,6 @@ from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.evaluation.drift import Accuracy, Drift, confidence_of
 from napsets.evaluation.gaps import CoverageGap, WeakGroup, names_of_groups, smallest_notable, weak_groups
 from napsets.evaluation.metrics import FIFTHS, mean
-from napsets.evaluation.promise import level_labels, level_nodes
 from napsets.groups import by_quantiles, make_groups
 from napsets.levels import FEW, coverage_band, falls_short, fewest_ranks
 from napsets.methods import Calibrated
@@ -127,7 +126,7 @@ def find_all(
     known : int
         On how many of the `nodes`.
     """
-    labels = level_labels(calibrated)
+    labels = calibrated.level_size
     large = sorted((look for look in looks if look.matters(len(looks))), key=lambda look: -look.distance)
     reasons, used = _reasons(large, looks, accuracy, trained)
     short = []
@@ -206,7 +205,7 @@ def _weak(
     found, judged = [], truth is not None
     by = {"label": "class", "node": "groups"}.get(getattr(calibrated.method.groups, "of", ""), "")
     for what, gap in gaps.items():
-        numbers = weak_numbers(gap, what, class_names, level_labels=level_labels(calibrated) if judged else None)
+        numbers = weak_numbers(gap, what, class_names, level_labels=calibrated.level_size if judged else None)
         if not numbers["groups"]:
             continue
         numbers["judged"] = judged
@@ -257,7 +256,7 @@ def _try_groups(
     needed, too_few, helped = fewest_ranks(alpha), [], [group.name for group in weak]
     if by == "class":
         # A class that no label has cannot have a threshold either.
-        counts = np.bincount(level_nodes(calibrated)[1], minlength=calibrated.scored.bound.num_labels)
+        counts = np.bincount(calibrated.level_truth()[1], minlength=calibrated.scored.bound.num_labels)
         too_few = [(group.name, int(counts[group.key])) for group in weak if counts[group.key] < needed]
         helped = [group.name for group in weak if counts[group.key] >= needed]
     shares = math.nan, math.nan

@@ -1,7 +1,7 @@
 """The verdict: which method to use, what it gains, how certain that is, what it costs, and what to watch for.
 
 *What it gains* is measured against split conformal prediction, which ignores the graph, on the same nodes
-(`judgement`): against the first method, or, for a method that prefers small sets, against split THR. Intervals are 95 %
+(`gains`): against the first method, or, for a method that prefers small sets, against split THR. Intervals are 95 %
 ones. Where a method is picked because it did best on the evaluation nodes, they hold for all methods together
 (Bonferroni), so that picking cannot flatter it. *How certain* is coverage compared with the band in which it lies in 95
 of 100 draws if the method keeps its promise (`napsets.levels`). *What to watch for* are `findings`, some of which
@@ -23,39 +23,39 @@ from napsets.checks.values import Record
 from napsets.errors import NapsetsWarning, Surface
 from napsets.evaluation import sentences
 from napsets.evaluation.drift import Drift, accuracy_on, drifts, drifts_in
-from napsets.evaluation.findings import SHORT, Finding, find_all
+from napsets.evaluation.finding_sentences import sentence_of
+from napsets.evaluation.findings import Finding, find_all
+from napsets.evaluation.gains import (
+    MISS,
+    Alternative,
+    Interval,
+    baseline_of,
+    evenness,
+    gaps_of,
+    is_short,
+    paired_sizes,
+    pick,
+    plain_alternative,
+    size_change,
+    smallest_alternative,
+)
 from napsets.evaluation.gaps import CoverageGap, WeakGroup, gap_within
-from napsets.evaluation.judgement import MISS, Interval, endless_change, evenness, gaps_of, paired_sizes, size_change
 from napsets.evaluation.kinds import kind_of
 from napsets.evaluation.metrics import mean
-from napsets.evaluation.promise import is_informed, is_proven, is_shifted, level_labels, level_nodes
-from napsets.evaluation.results import Comparison, MethodResult
-from napsets.levels import Nominal, coverage_band, falls_short
+from napsets.evaluation.results import Comparison
+from napsets.levels import Nominal, coverage_band
 from napsets.localisers import Everyone
 from napsets.methods import Calibrated, Method, title
 from napsets.methods.table import name_of
 from napsets.predictions import Prediction, PredictionSets
 from napsets.scores import APS, THR
+from napsets.scores.informed import evidence_of
+from napsets.scores.informed_intervals import BoundInformedIntervals
 
 #: Groupings whose groups have no names that would tell a reader anything.
 _UNNAMED = ("confidence", "prediction", "width")
-#: A method may leave groups this share of alpha shorter of the target than the baseline, where its sets are smaller.
-_TOLERATED = 0.1
 #: Nodes on which methods without the graph are tried, and labels that are predicted again, at most.
 _MOST_NODES = 20_000
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """Another method beside the one to use."""
-
-    #: Its name in the table of methods, and what tables call it.
-    method: str
-    title: str
-    size: float  #: The average size of its sets, or width of its intervals.
-    change: Interval = field(default_factory=Interval)  #: By which share they are larger than those of the method.
-    under: float = math.nan  #: How far its coverage falls short of 1 − alpha in a group, on average.
-    evenness: Interval = field(default_factory=Interval)  #: `under` less that of the method to use.
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -117,13 +117,13 @@ class Verdict:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to watch for in words, the gravest first."""
-        return tuple(sentences.sentence_of(finding, self) for finding in self.findings)
+        return tuple(sentence_of(finding, self) for finding in self.findings)
 
     @property
     def withdrawn(self) -> str:
         """Why the promise does not hold for nodes without a label; empty where there is no reason."""
         first = next((finding for finding in self.findings if finding.withdraws), None)
-        return "" if first is None else sentences.sentence_of(first, self)
+        return "" if first is None else sentence_of(first, self)
 
     @property
     def remedy(self) -> str:
@@ -204,9 +204,9 @@ def judge_methods(
     recommended. A method that gives the whole line clearly more often than the baseline counts as wider.
     """
     over, gaps = gaps_of(comparison)
-    covers = [m for m, result in enumerate(comparison) if not _is_short(result, comparison.alpha)]
-    rivals, best = _pick(comparison, gaps, covers)
-    against = _baseline_of(comparison, best)
+    covers = [m for m, result in enumerate(comparison) if not is_short(result, comparison.alpha)]
+    rivals, best = pick(comparison, gaps, covers)
+    against = baseline_of(comparison, best)
     result, baseline, gap, data = comparison.results[best], comparison.results[against], gaps[best], comparison.data
     calibrated, alpha = result.calibrated, comparison.alpha
     miss = MISS / max(rivals, 1)
@@ -233,10 +233,10 @@ def judge_methods(
         chance=gap.chance / 2.0,
         evenness=evenness(gap, gaps[against], miss) if other else Interval(),
         coverage=result.coverage,
-        band=coverage_band(level_labels(calibrated), alpha, result.nodes),
+        band=coverage_band(calibrated.level_size, alpha, result.nodes),
         rivals=rivals,
-        plain=_plain(comparison, gaps, best, against),
-        smallest=_smallest(comparison, gaps, covers, best),
+        plain=plain_alternative(comparison, gaps, best, against),
+        smallest=smallest_alternative(comparison, gaps, covers, best),
         kept=not other,
         findings=find_all(
             calibrated, alpha, infinite=result.infinite, nodes=comparison.nodes, hits=result.hits, gaps=groups,
@@ -278,7 +278,7 @@ def foresee(
             between=("calibration" if scored.evidence else "labelled", "predicted"), class_names=class_names,
             score=score, outputs=outputs,
         )  # fmt: skip
-    own, truth = level_nodes(calibrated)
+    own, truth = calibrated.level_truth()
     gaps, count = {}, own.size
     if truth.dtype.kind in "iu" and truth.size:
         places = _evenly(own.size)
@@ -298,7 +298,7 @@ def foresee(
         baseline_size=math.nan if plain is None else plain.size,
         change=Interval() if plain is None or not plain.size > 0 else Interval(size / plain.size - 1.0),
         plain=other,
-        band=coverage_band(level_labels(calibrated), alpha),
+        band=coverage_band(calibrated.level_size, alpha),
         grouped=calibrated.grouped is not None,
         findings=find_all(
             calibrated, alpha, infinite=infinite, nodes=nodes, gaps=gaps, class_names=class_names, looks=looks,
@@ -378,82 +378,12 @@ def _promise_of(calibrated: Calibrated) -> Record:
     scored, choice = calibrated.scored, calibrated.choice
     return {
         "labels": int(scored.calibration.size),
-        "level_labels": level_labels(calibrated),
+        "level_labels": calibrated.level_size,
         "held_out": int(scored.level_nodes.size),
         "evidence": int(scored.reference.nodes.size) if scored.evidence else 0,
-        "informed": is_informed(calibrated),
-        "proven": is_proven(calibrated),
-        "shifted": is_shifted(calibrated),
+        "informed": isinstance(calibrated.score, BoundInformedIntervals) or evidence_of(calibrated.score) is not None,
+        "proven": calibrated.is_proven,
+        "shifted": not calibrated.is_exact and bool(getattr(calibrated.method.localiser, "shifted", False)),
         "choice": None if choice is None else str(choice),
         "prediction": calibrated.prediction,
     }
-
-
-# -- which method ------------------------------------------------------------------------------------------------------
-
-
-def _baseline_of(comparison: Comparison, m: int) -> int:
-    """Return the place of the method without the graph that a method is compared with.
-
-    It is the first one; for a method that prefers small sets it is split THR, whose sets are small too.
-    """
-    if getattr(comparison.results[m].calibrated.choice, "prefer", "") != "small":
-        return 0
-    names = [result.name for result in comparison]
-    return names.index("thr") if "thr" in names else 0
-
-
-def _pick(comparison: Comparison, gaps: Sequence[CoverageGap], covers: Sequence[int]) -> tuple[int, int]:
-    """Return among how many rivals the judged labels picked (0 where they did not), and the place of the method."""
-    results, rivals = comparison.results, len(comparison) - 1
-    for m in covers:
-        if results[m].calibrated.choice is not None and (m == 0 or _is_better(comparison, gaps, m)):
-            return 0, m
-    if covers and 0 not in covers:
-        return rivals, min(covers, key=lambda m: results[m].size)
-    better = {m: _is_better(comparison, gaps, m, MISS / max(rivals, 1)) for m in covers if m > 0}
-    smaller = [m for m, how in better.items() if how == "smaller"]
-    if smaller:
-        return rivals, min(smaller, key=lambda m: results[m].size)
-    evener = [m for m, how in better.items() if how == "more even"]
-    return rivals, min(evener, key=lambda m: gaps[m].under, default=0)
-
-
-def _is_better(comparison: Comparison, gaps: Sequence[CoverageGap], m: int, miss: float = MISS) -> str:
-    """Return in what a method is clearly better than its baseline, without being clearly worse in the other."""
-    against = _baseline_of(comparison, m)
-    result, baseline = comparison.results[m], comparison.results[against]
-    even = evenness(gaps[m], gaps[against], miss)
-    change = size_change(comparison, result, miss, against=baseline)
-    endless = endless_change(comparison, result, miss, against=baseline)
-    less_even = even.low > _TOLERATED * comparison.alpha
-    if change.below and not (endless.above or less_even):
-        return "smaller"
-    return "more even" if even.below and not (change.above or endless.above) else ""
-
-
-def _is_short(result: MethodResult, alpha: float) -> bool:
-    return falls_short(result.hits, result.nodes, level_labels(result.calibrated), alpha) < SHORT
-
-
-def _plain(comparison: Comparison, gaps: Sequence[CoverageGap], best: int, against: int) -> Alternative | None:
-    """Return the other method without the graph, where one was compared: split THR beside split APS."""
-    for m, result in enumerate(comparison):
-        if result.name in ("split", "thr") and m not in (best, against):
-            return Alternative(result.name, result.title, result.size, under=gaps[m].under)
-    return None
-
-
-def _smallest(
-    comparison: Comparison, gaps: Sequence[CoverageGap], covers: Sequence[int], best: int
-) -> Alternative | None:
-    """Return the method of the smallest sets, if they are clearly smaller than those of the method to use."""
-    miss = MISS / max(len(comparison) - 1, 1)
-    against = comparison.results[best]
-    m = min(covers, key=lambda m: comparison.results[m].size, default=best)
-    result = comparison.results[m]
-    change = size_change(comparison, result, miss, against=against)
-    if m == best or not change.below or endless_change(comparison, result, miss, against=against).above:
-        return None
-    even = evenness(gaps[m], gaps[best], miss)
-    return Alternative(result.name, result.title, result.size, change, gaps[m].under, even)

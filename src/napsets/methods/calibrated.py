@@ -135,6 +135,24 @@ class Calibrated:
         return self.method.level.keeps_apart
 
     @property
+    def is_proven(self) -> bool:
+        """Whether coverage is a theorem for nodes labelled at random: an exact level, or weights that need none."""
+        return self.is_exact or bool(getattr(self.method.localiser, "proven", False))
+
+    @property
+    def level_size(self) -> int:
+        """Number of labels that set the level: those held out, or all where none is."""
+        return int(self.scored.level_nodes.size if self.is_exact else self.scored.calibration.size)
+
+    def level_truth(self) -> tuple[IntArray, AnyArray]:
+        """Return the nodes whose labels set the level, and their truth."""
+        if self.is_exact:
+            nodes, truth = self.scored.level_nodes, self.scored.level_labels
+        else:
+            nodes, truth = self.scored.reference.nodes, self.scored.labels
+        return nodes[: truth.size], truth
+
+    @property
     def prediction(self) -> type[Prediction]:
         """The kind of its predictions: `PredictionSets` or `PredictionIntervals`."""
         return prediction_type(self.method.score)

@@ -19,7 +19,6 @@ from napsets.checks.values import plain
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.more_labels import MoreLabels, more_labels
-from napsets.evaluation.promise import is_proven
 from napsets.evaluation.results import Comparison
 from napsets.evaluation.verdict import Verdict
 from napsets.graph import Graph
@@ -326,7 +325,7 @@ def shown_methods(comparison: Comparison) -> list[ShownMethod]:
             result.name,
             result.title if often[result.title] == 1 else f"{result.title} ({result.name})",
             texts.get(result.name, ""),
-            is_proven(result.calibrated),
+            result.calibrated.is_proven,
         )
         for result in comparison
     ]

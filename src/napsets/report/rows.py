@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
-from napsets.evaluation.judgement import evenness, gaps_of
+from napsets.evaluation.gains import evenness, gaps_of
 from napsets.evaluation.metrics import (
     GroupCoverage,
     finite_mean,
@@ -21,7 +21,6 @@ from napsets.evaluation.metrics import (
     neighbourhood_partition,
     rows_of_parts,
 )
-from napsets.evaluation.promise import level_labels
 from napsets.evaluation.results import Comparison, MethodResult
 from napsets.levels import chance_band, coverage_band
 
@@ -99,7 +98,7 @@ def curve_rows(comparison: Comparison, titles: Sequence[str], curves: Sequence[t
 
 def band_rows(result: MethodResult, alphas: Sequence[float]) -> list[Row]:
     """Return where coverage less the target lies in 95 of 100 draws, if a method keeps its promise."""
-    labels, rows = level_labels(result.calibrated), []
+    labels, rows = result.calibrated.level_size, []
     for alpha in alphas:
         low, high = coverage_band(labels, alpha, result.nodes)
         target = round(1.0 - alpha, 6)

@@ -22,7 +22,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from napsets.checks.arguments import IntArray
 from napsets.errors import NapsetsWarning, warn
-from napsets.evaluation.promise import level_labels
 from napsets.files import Inputs, read_inputs
 from napsets.files.formats import TableFile
 from napsets.files.prediction_columns import SETS
@@ -69,7 +68,7 @@ def predict_on_graph(spark: SparkSession, tables: Mapping[str, Any], request: Re
     facts = level_of(calibrated.level, request.alpha) if exact else {}
     if calibrated.choice is not None:
         facts["choice"] = str(calibrated.choice)
-    return SparkSets(sets, inputs, len(inputs.ids), level_labels(calibrated), calibrated.method, facts)
+    return SparkSets(sets, inputs, len(inputs.ids), calibrated.level_size, calibrated.method, facts)
 
 
 def level_of(level: Any, alpha: float) -> dict[str, Any]:

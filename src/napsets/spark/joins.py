@@ -22,7 +22,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import InvalidInputError, warn
-from napsets.evaluation.promise import level_labels
 from napsets.files import Inputs, read_probabilities
 from napsets.files.formats import TableFile
 from napsets.files.prediction_columns import SETS
@@ -101,7 +100,7 @@ def predict_by_joins(spark: SparkSession, tables: Mapping[str, DataFrame], reque
     make, schema = shipped(spark, task.sets), from_arrow_schema(task.schema)
     sets = own.join(tables["probabilities"], "node").mapInArrow(make, schema)
     facts = level_of(task.level, alpha) if method.level.keeps_apart else {}
-    return SparkSets(sets, inputs, counted, level_labels(calibrated), method, facts)
+    return SparkSets(sets, inputs, counted, calibrated.level_size, method, facts)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
