@@ -2,9 +2,9 @@
 
 from napsets import datasets, gnn, report, spark
 from napsets.advice.inspection import inspect_node
-from napsets.advice.labels import labels_needed
 from napsets.advice.theory import coverage_gap_bound as coverage_gap_bound
 from napsets.advice.theory import expected_homophily as expected_homophily
+from napsets.advice.theory import labels_needed
 from napsets.advice.theory import node_homophily as node_homophily
 from napsets.advice.theory import sbm_favours_naps as sbm_favours_naps
 from napsets.errors import (

@@ -35,7 +35,7 @@ from napsets.evaluation.metrics import groups_of_partition, neighbourhood_partit
 from napsets.evaluation.repeats import RepeatedComparison, random_splits
 from napsets.evaluation.results import Comparison, MethodResult
 from napsets.graph import check_graph
-from napsets.kernels.threads import Progress, stages
+from napsets.kernels.threads import Progress, complete, stages
 from napsets.localisers import LocalThresholds
 from napsets.methods import (
     Auto,
@@ -228,8 +228,7 @@ class _Setup:
         calibrated = []
         for method, report in zip(methods.values(), fits, strict=True):
             calibrated.append(method.calibrate_data(data if method.uses_evidence else plain))
-            if report is not None:
-                report(1, 1)
+            complete(report)
         alpha, *curve = self.rates
         around = rates_around(alpha)
         rates = list(dict.fromkeys([alpha, *around, *curve]))

@@ -147,6 +147,12 @@ def stages(progress: Progress | None, sizes: Sequence[int], total: int) -> list[
     return [stage(sum(sizes[:i]), size) for i, size in enumerate(sizes)]
 
 
+def complete(stage: Progress | None) -> None:
+    """Report that a stage is complete, if progress is reported at all."""
+    if stage is not None:
+        stage(1, 1)
+
+
 # -- whether to compile ------------------------------------------------------------------------------------------------
 
 #: The most edges, or probabilities, for which NumPy is used in place of a kernel, with the same bits.

@@ -31,6 +31,7 @@ from napsets.checks.text import percent
 from napsets.checks.values import Record, Values, check_alpha, check_count, check_flag, check_seed, choose
 from napsets.errors import InvalidInputError
 from napsets.groups import Groups, describe_groups, make_groups, rebuild_groups
+from napsets.kernels.threads import complete
 from napsets.levels import Exact, Level, Nominal, fewest_ranks, rank_place
 from napsets.localisers import (
     Cut,
@@ -188,11 +189,9 @@ class Auto(Calibratable):
             about = 0.5 if self.prefer == "even" else _SMALL_SHARES[labels >= MANY]
             share = reference_share(labels, self.alpha, about=about)
         scored, score_candidates = self._choose_score(data, plain, share)
-        if score_chosen is not None:
-            score_chosen(1, 1)
+        complete(score_chosen)
         localiser, local_candidates = self._choose_localiser(scored, followed=followed)
-        if localiser_chosen is not None:
-            localiser_chosen(1, 1)
+        complete(localiser_chosen)
         method = self._method(scored.score, localiser, Exact(share))
         candidates = (*score_candidates, *local_candidates)
         informed = evidence_of(scored.bound)
@@ -310,11 +309,9 @@ def _evidence_name(data: CalibrationData) -> str:
     """Return what the labels are of that are evidence."""
     if data.features is None:
         return "neighbours' labels as evidence"
-    return (
-        "labels of similar nodes as evidence"
-        if data.graph is None
-        else "neighbours' and similar nodes' labels as evidence"
-    )
+    if data.graph is None:
+        return "labels of similar nodes as evidence"
+    return "neighbours' and similar nodes' labels as evidence"
 
 
 def reference_share(labels: int, alpha: float, *, about: float = 0.5) -> float:

@@ -11,7 +11,7 @@ from napsets.checks.arguments import AnyArray, FloatArray, check_scores
 from napsets.checks.values import Record, Values, check_alpha, check_flag, check_kind, check_seed, shown
 from napsets.errors import InvalidInputError
 from napsets.groups import Grouping, Groups, describe_groups, make_groups, rebuild_groups
-from napsets.kernels.threads import Progress
+from napsets.kernels.threads import Progress, complete
 from napsets.levels import LEVELS, Level, Nominal
 from napsets.localisers import LOCALISERS, Everyone, Hops, Local, Localiser, PathLengths
 from napsets.methods.calibratable import Calibratable
@@ -156,8 +156,7 @@ class Method(Calibratable):
             )
         scoring, ranking = data.steps(1, 1)
         scored = data.scored(self.score, self.level, self.seed)
-        if scoring is not None:
-            scoring(1, 1)
+        complete(scoring)
         return self.on(scored, ranking)
 
     def on(self, scored: Scored, report: Progress | None = None) -> Calibrated:
@@ -167,8 +166,7 @@ class Method(Calibratable):
         if nodes.size:
             ranks = local.ranks(nodes, scored.level_scores, progress=report)
             ranks = check_scores("ranks", ranks, size=nodes.size, each="held-out node")  # a user's localiser made them
-        if report is not None:
-            report(1, 1)
+        complete(report)
         return self.with_ranks(scored, local, ranks)
 
     def with_ranks(

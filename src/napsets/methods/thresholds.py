@@ -14,7 +14,7 @@ import numpy as np
 from napsets.checks.arguments import IntArray
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError
-from napsets.kernels.threads import Progress, stages
+from napsets.kernels.threads import Progress, complete, stages
 from napsets.localisers import AroundLocal, LocalThresholds, share_search
 from napsets.predictions import NodeThresholds, Prediction
 
@@ -79,8 +79,7 @@ def find_thresholds(
                 found = [_check_local(first, alone, (len(cuts[key]), nodes.size))]
             for i, node_thresholds in zip(places, found, strict=True):
                 thresholds[i] = calibrated[i].level.thresholds(node_thresholds, nodes, alphas)
-        if report is not None:
-            report(1, 1)
+        complete(report)
     return [thresholds[i] for i in range(len(calibrated))]
 
 

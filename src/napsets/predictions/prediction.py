@@ -25,7 +25,6 @@ from napsets.checks.arguments import (
     BoolArray,
     FloatArray,
     IntArray,
-    Sealed,
     as_array,
     as_column,
     check_index,
@@ -34,8 +33,9 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.frames import find_rows, index_of
 from napsets.checks.text import html_table
-from napsets.checks.values import Record, check_alpha, check_count, check_list, check_path, choose, plain, shown
+from napsets.checks.values import check_alpha, check_count, check_path, choose, plain, shown
 from napsets.errors import InvalidInputError, imported
+from napsets.predictions.rows import Rows
 from napsets.predictions.summary import Summary
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ Self = TypeVar("Self", bound="Prediction")
 _SHOWN = 10
 
 
-class Prediction(Sealed, ABC):
-    """A frozen dataclass with arrays of one row per node.
+class Prediction(Rows, ABC):
+    """A prediction for each of some nodes.
 
     Attributes
     ----------
@@ -197,59 +197,10 @@ class Prediction(Sealed, ABC):
                     bad = low if low < 0 else high
                     raise InvalidInputError(f"`nodes` must hold ids from 0 to {self.num_nodes - 1}; got {bad}")
 
-    def check_column(self, name: str) -> None:
-        """Freeze an array with one number per node, or refuse it."""
-        column = as_array(name, getattr(self, name))
-        if column.shape != self.nodes.shape:
-            raise InvalidInputError(
-                f"`{name}` must have one entry per node, {self.nodes.size}; got shape {column.shape}"
-            )
-        if column.dtype.kind not in "fiub" or np.isnan(column).any():
-            raise InvalidInputError(f"`{name}` must hold numbers, none of them NaN; got dtype {column.dtype}")
-        object.__setattr__(self, name, frozen(column))
-
-    @classmethod
-    def unchecked(cls: type[Self], **values: Any) -> Self:
-        """Make a prediction from arrays that are known to be valid and that are not shared."""
-        prediction = object.__new__(cls)
-        for attribute in fields(cls):  # type: ignore[arg-type]
-            value = values.get(attribute.name, attribute.default)
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
-            prediction.__dict__[attribute.name] = value
-        return prediction
-
     def with_names(self: Self, num_nodes: int, ids: AnyArray | None, class_names: Sequence[str] | None) -> Self:
         """Return the same rows with the size of the graph and the names of nodes and classes, as far as it has some."""
         values = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}  # type: ignore[arg-type]
         return type(self).unchecked(**values | {"num_nodes": num_nodes, "ids": ids, "class_names": class_names})
-
-    @classmethod
-    def concat(cls: type[Self], parts: Sequence[Self]) -> Self:
-        """Return the rows of several predictions of one kind, one after another.
-
-        Parameters
-        ----------
-        parts : sequence of predictions
-            At least one, all with the same error rate and, of sets, the same classes.
-        """
-        kinds = {type(part) for part in check_list("parts", parts, "predictions")}
-        if len(kinds) != 1 or not all(issubclass(kind, Prediction) for kind in kinds):
-            raise InvalidInputError(f"`parts` must hold at least one prediction, all of one kind; got {len(parts)}")
-        if len(parts) == 1:
-            return parts[0]
-        values: Record = {}
-        for attribute in fields(parts[0]):  # type: ignore[arg-type]
-            column = [getattr(part, attribute.name) for part in parts]
-            if all(isinstance(value, np.ndarray) for value in column):
-                if len({value.shape[1:] for value in column}) > 1:
-                    raise InvalidInputError("`parts` must have the same number of classes")
-                values[attribute.name] = np.concatenate(column)
-            elif any(isinstance(value, np.ndarray) for value in column) or any(v != column[0] for v in column[1:]):
-                raise InvalidInputError(f"`parts` must agree in `{attribute.name}`")
-            else:
-                values[attribute.name] = column[0]
-        return type(parts[0]).unchecked(**values)
 
     @property
     def infinite(self) -> int:
@@ -351,12 +302,6 @@ class Prediction(Sealed, ABC):
         names = [] if named is None else named.tolist()
         texts = {name: row for row, name in enumerate(names) if isinstance(name, str)}  # before an integer like it
         return {str(name): row for row, name in enumerate(names)} | texts
-
-    def _take(self: Self, rows: IntArray) -> Self:
-        """Return some of the rows, in their order: every array has one entry per row."""
-        values = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}  # type: ignore[arg-type]
-        taken = {name: part[rows] if isinstance(part, np.ndarray) else part for name, part in values.items()}
-        return type(self).unchecked(**taken)
 
     @property
     def loc(self: Self) -> ByName[Self]:
