@@ -256,7 +256,7 @@ def _try_groups(
     needed, too_few, helped = fewest_ranks(alpha), [], [group.name for group in weak]
     if by == "class":
         # A class that no label has cannot have a threshold either.
-        counts = np.bincount(calibrated.level_truth()[1], minlength=calibrated.scored.bound.num_labels)
+        counts = np.bincount(calibrated.scored.level_truth()[1], minlength=calibrated.scored.bound.num_labels)
         too_few = [(group.name, int(counts[group.key])) for group in weak if counts[group.key] < needed]
         helped = [group.name for group in weak if counts[group.key] >= needed]
     shares = math.nan, math.nan

@@ -278,7 +278,7 @@ def foresee(
             between=("calibration" if scored.evidence else "labelled", "predicted"), class_names=class_names,
             score=score, outputs=outputs,
         )  # fmt: skip
-    own, truth = calibrated.level_truth()
+    own, truth = calibrated.scored.level_truth()
     gaps, count = {}, own.size
     if truth.dtype.kind in "iu" and truth.size:
         places = _evenly(own.size)

@@ -19,6 +19,7 @@ from napsets.kernels.threads import Progress
 from napsets.levels import FittedLevel, few_labels, high_alpha
 from napsets.localisers import Local, LocalThresholds
 from napsets.methods.data import Scored, on_training
+from napsets.methods.new_nodes import check_new_rows, with_new_nodes
 from napsets.methods.p_values import p_values
 from napsets.methods.thresholds import find_thresholds, predict_in_parts
 from napsets.predictions import NodeThresholds, Predicted, Prediction
@@ -144,14 +145,6 @@ class Calibrated:
         """Number of labels that set the level: those held out, or all where none is."""
         return int(self.scored.level_nodes.size if self.is_exact else self.scored.calibration.size)
 
-    def level_truth(self) -> tuple[IntArray, AnyArray]:
-        """Return the nodes whose labels set the level, and their truth."""
-        if self.is_exact:
-            nodes, truth = self.scored.level_nodes, self.scored.level_labels
-        else:
-            nodes, truth = self.scored.reference.nodes, self.scored.labels
-        return nodes[: truth.size], truth
-
     @property
     def prediction(self) -> type[Prediction]:
         """The kind of its predictions: `PredictionSets` or `PredictionIntervals`."""
@@ -232,21 +225,33 @@ class Calibrated:
         progress : bool or callable, optional
             Called as ``progress(done, total)`` in nodes.
         """
-        if probabilities is None:
-            if ids is not None:
-                raise InvalidInputError("`ids` must be left out without `probabilities` of new rows; pass `nodes`")
-            return self._predict(nodes, positions, alpha, allow_empty, p_values, threads, progress)
-        if nodes is not None or positions is not None:
-            raise InvalidInputError("`nodes` must be given, or else `probabilities` of rows that are new; not both")
-        if self.method.needs_graph:
-            raise InvalidInputError(
-                "`probabilities` must come with edges where thresholds depend on neighbours: write "
-                "predict_new(probabilities, edges)"
-            )
-        return self.predict_new(
-            probabilities, None, alpha, ids=ids, allow_empty=allow_empty, p_values=p_values, threads=threads,
-            progress=progress,
-        )  # fmt: skip
+        if probabilities is not None or ids is not None:
+            rows = check_new_rows(self, probabilities, nodes if positions is None else positions)
+            options: Record = {
+                "allow_empty": allow_empty,
+                "p_values": p_values,
+                "threads": threads,
+                "progress": progress,
+            }
+            return self.predict_new(rows, None, alpha, ids=ids, **options)
+        several, alphas = check_rates(self.method.alpha if alpha is None else alpha)
+        check_threads(threads)
+        rows = frozen(self.check_nodes(nodes, positions))
+        labels = self.scored.level_nodes if self.is_exact else self.scored.calibration
+        allowed = None if allow_empty is None else check_flag("allow_empty", allow_empty)
+        thresholds = find_thresholds([self], rows, alphas, threads=threads, progress=check_progress(progress))[0]
+        for caveat in (
+            few_labels(labels.size, min(alphas)),
+            None if several else high_alpha(alphas[0]),
+            on_training(self.known_to_model(rows), rows.size),
+            None if self.grouped is None else self.grouped.caveat(rows, alphas),
+        ):
+            if caveat is not None:
+                warn(caveat)
+        at_rates = [self.thresholds_at(thresholds, row, rate, allowed) for row, rate in enumerate(alphas)]
+        parts = zip(*(some[0] for _, some in predict_in_parts([self], [at_rates], rows)), strict=True)
+        predictions = [self.name_rows(type(some[0]).concat(some)) for some in parts]
+        return self.with_p_values(predictions if several else predictions[0], p_values)
 
     def predict_new(
         self,
@@ -279,40 +284,11 @@ class Calibrated:
         alpha, allow_empty, p_values, threads, progress
             As in `predict`.
         """
-        from napsets.methods.new_nodes import with_new_nodes
-
         grown = with_new_nodes(self, probabilities, edges, ids, features)
         nodes = np.arange(self.num_nodes, grown.num_nodes)
-        return grown._predict(None, nodes, alpha, allow_empty, p_values, threads, progress)
-
-    def _predict(
-        self,
-        nodes: ArrayLike | None,
-        positions: ArrayLike | None,
-        alpha: float | Sequence[float] | None,
-        allow_empty: bool | None,
-        wanted: Wanted = False,
-        threads: int | None = None,
-        progress: bool | Progress | None = None,
-    ) -> Any:
-        several, alphas = check_rates(self.method.alpha if alpha is None else alpha)
-        check_threads(threads)
-        rows = frozen(self.check_nodes(nodes, positions))
-        labels = self.scored.level_nodes if self.is_exact else self.scored.calibration
-        allowed = None if allow_empty is None else check_flag("allow_empty", allow_empty)
-        thresholds = find_thresholds([self], rows, alphas, threads=threads, progress=check_progress(progress))[0]
-        for caveat in (
-            few_labels(labels.size, min(alphas)),
-            None if several else high_alpha(alphas[0]),
-            on_training(self.known_to_model(rows), rows.size),
-            None if self.grouped is None else self.grouped.caveat(rows, alphas),
-        ):
-            if caveat is not None:
-                warn(caveat)
-        at_rates = [self.thresholds_at(thresholds, row, rate, allowed) for row, rate in enumerate(alphas)]
-        parts = zip(*(some[0] for _, some in predict_in_parts([self], [at_rates], rows)), strict=True)
-        predictions = [self.name_rows(type(some[0]).concat(some)) for some in parts]
-        return self.with_p_values(predictions if several else predictions[0], wanted)
+        return grown.predict(
+            None, alpha, positions=nodes, allow_empty=allow_empty, p_values=p_values, threads=threads, progress=progress
+        )
 
     def known_to_model(self, rows: IntArray) -> int:
         """Return how many of some nodes are known to have trained the model."""
@@ -408,7 +384,7 @@ class Calibrated:
         rate = check_rates(self.method.alpha if alpha is None else alpha)[1][0]
         with warnings.catch_warnings():  # their findings are among the verdict's warnings
             warnings.simplefilter("ignore", NapsetsWarning)
-            prediction = self._predict(nodes, None, rate, None)
+            prediction = self.predict(nodes, rate)
         verdict: Verdict = Calibrated.foresee(self, prediction, name)
         return verdict
 

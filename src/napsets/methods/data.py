@@ -85,11 +85,11 @@ class Scored(Sealed):
         """The labelled nodes that must be a random sample: all of them, or those beside the evidence."""
         return self.level_nodes if self.evidence else self.calibration
 
-    def suits(self, level: Level) -> bool:
-        """Return whether a level would divide the labelled nodes in the same way."""
-        if self.evidence:
-            return level.keeps_apart
-        return level.reference_size(self.calibration.size) == self.reference.nodes.size
+    def level_truth(self) -> tuple[IntArray, AnyArray]:
+        """Return the nodes whose labels set the level (those held out, or all where none is), and their truth."""
+        if self.level_nodes.size:
+            return self.level_nodes, self.level_labels
+        return self.reference.nodes[: self.labels.size], self.labels
 
 
 @dataclass(frozen=True, eq=False)

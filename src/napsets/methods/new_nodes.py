@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     from napsets.methods.calibrated import Calibrated
 
 
+def check_new_rows(calibrated: Calibrated, outputs: ArrayLike | None, nodes: ArrayLike | None) -> ArrayLike:
+    """Return the outputs of new nodes that can be predicted without edges, or raise."""
+    if outputs is None:
+        raise InvalidInputError("`ids` must be left out without `probabilities` of new rows; pass `nodes`")
+    if nodes is not None:
+        raise InvalidInputError("`nodes` must be given, or else `probabilities` of rows that are new; not both")
+    if calibrated.method.needs_graph:
+        raise InvalidInputError(
+            "`probabilities` must come with edges where thresholds depend on neighbours: write "
+            "predict_new(probabilities, edges)"
+        )
+    return outputs
+
+
 def with_new_nodes(
     calibrated: Calibrated,
     outputs: ArrayLike,

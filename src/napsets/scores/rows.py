@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import AnyArray, ArrayLike, FloatArray, IntArray, as_array, check_probabilities
+from napsets.checks.arguments import AnyArray, ArrayLike, FloatArray, IntArray, as_array
 from napsets.checks.values import check_count, check_flag, check_number, plain
 from napsets.errors import InvalidInputError
 from napsets.scores.base import SCORES, CheckedRows, make_score, score_rows
@@ -245,10 +245,6 @@ class Sharpened(CheckedRows):
 
     def _uniforms(self, u: Any, size: int) -> Any:
         return self.base._uniforms(u, size) if isinstance(self.base, CheckedRows) else u
-
-    def sharpen(self, probabilities: ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the sharpened rows, to which the other score is applied."""
-        return self._sharpened(check_probabilities(probabilities))
 
     def _sharpened(self, probabilities: AnyArray) -> npt.NDArray[np.float64]:
         p = probabilities.astype(np.float64)
