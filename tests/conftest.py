@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from skips import lacking, skipped_line
+from skips import lacking
 
 if TYPE_CHECKING:
     from worlds import World
@@ -90,16 +90,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     config.option.loadscopereorder = False
     return ByFile(config, log)
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
-    """Write what was skipped after everything else, where it is read. Workers have no terminal and write nothing."""
-    yield
-    terminal: Any = session.config.pluginmanager.get_plugin("terminalreporter")
-    line = skipped_line(terminal.stats.get("skipped", [])) if terminal else ""
-    if line:
-        terminal.write_line(line, yellow=True)
 
 
 @pytest.fixture(autouse=True)

@@ -1,9 +1,9 @@
 """All that hostile calls are made of: the public functions, and the methods of what they make.
 
-The boundary is the public one: the names of `napsets.__all__`, the functions of `napsets.datasets`, and the methods of
-what these return. What rooms hand to each other behind it (`Labelled`, `Reference`, bound scores, fitted localisers,
-levels and groups) is made of arguments that were checked at the boundary, and checks nothing again: it is not called
-here.
+The boundary is the public one: the names of `napsets`, with those that only experts call, the functions of
+`napsets.datasets`, and the methods of what these return. What rooms hand to each other behind it (`Labelled`,
+`Reference`, bound scores, fitted localisers, levels and groups) is made of arguments that were checked at the boundary,
+and checks nothing again: it is not called here.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ INNER = {
     "check_truth",
     "check_outputs",
     "known",
+    "known_to_model",
     "num_labels",
     "reference_size",
     "resting_on",
@@ -89,7 +90,7 @@ SLOW = {
 def surface() -> dict[str, Callable[[World], Any]]:
     """Return, by name, how each public function, constructor and method is got hold of in a world."""
     functions: dict[str, Any] = {}
-    for name in (*ns.__all__, *(f"datasets.{each}" for each in datasets.__all__)):
+    for name in (*ns._MODULES, *(f"datasets.{each}" for each in datasets.__all__)):
         if name in ROOMS or name == "datasets":
             continue
         value = getattr(datasets, name.removeprefix("datasets.")) if name.startswith("datasets.") else getattr(ns, name)

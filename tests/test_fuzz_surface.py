@@ -15,7 +15,7 @@ import napsets as ns
 from oracles import same_bits
 
 HERE = Path(__file__).parent
-CALLS_OF_EVERY_RUN, ALL_CALLS, AT_A_TIME = 2300, 100_000, 10_000
+CALLS_OF_EVERY_RUN, ALL_CALLS, AT_A_TIME = 3000, 100_000, 10_000
 
 
 def hostile_calls(folder: Path, calls: int, seed: int) -> dict:
@@ -44,19 +44,6 @@ def test_hostile_calls_are_answered_or_refused(tmp_path):
 @pytest.mark.parametrize("seed", range(1, 1 + ALL_CALLS // AT_A_TIME))
 def test_a_hundred_thousand_hostile_calls_are_answered_or_refused(tmp_path, seed):
     check(hostile_calls(tmp_path, AT_A_TIME, seed))
-
-
-def test_a_crash_names_its_call(tmp_path):
-    code = (
-        "import faulthandler, hostile_calls as h\n"
-        "faulthandler.enable()\n"
-        f"fuzz = h.Fuzz(0, {str(tmp_path / 'last')!r})\n"
-        "fuzz.attempt('a call that reads foreign memory', faulthandler._sigsegv)\n"
-    )
-    path = os.pathsep.join([str(Path(ns.__file__).parents[1]), str(HERE)])
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=os.environ | {"PYTHONPATH": path})
-    assert done.returncode < 0
-    assert (tmp_path / "last").read_text() == "a call that reads foreign memory"
 
 
 RNG = np.random.default_rng(0)

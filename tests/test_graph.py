@@ -73,18 +73,6 @@ def test_an_edge_index_of_any_width_and_layout_gives_the_graph(dtype):
         assert graph.indices.dtype == np.int32
 
 
-def test_a_torch_tensor_and_anything_with_array_give_the_graph():
-    torch = pytest.importorskip("torch")
-
-    class Lazy:
-        def __array__(self, dtype=None, copy=None):
-            return INDEX
-
-    assert rows(ns.Graph.from_edge_index(torch.tensor(INDEX), SIZE)) == ROWS
-    assert rows(ns.Graph.from_edge_index(Lazy(), SIZE)) == ROWS
-    assert rows(ns.Graph.from_edge_index(INDEX.tolist(), SIZE)) == ROWS
-
-
 @pytest.mark.parametrize("kind", [sp.coo_array, sp.csr_array, sp.csc_matrix, sp.lil_matrix, sp.dok_array])
 def test_a_scipy_matrix_of_any_kind_gives_the_graph(kind):
     matrix = kind(sp.coo_array((np.ones(len(EDGES)), tuple(INDEX)), shape=(SIZE, SIZE)))
@@ -114,18 +102,6 @@ def test_networkx_graphs_keep_the_order_of_their_nodes_and_their_direction():
     directed = ns.Graph.from_networkx(nx.MultiDiGraph([(0, 1), (0, 1), (2, 0)]))
     assert rows(directed) == ([0, 1, 1, 2], [1, 0])
     assert directed.directed
-
-
-def test_pyg_data_is_read_by_its_attributes_alone():
-    assert rows(ns.Graph.from_pyg(SimpleNamespace(edge_index=INDEX, num_nodes=SIZE))) == ROWS
-    assert ns.Graph.from_pyg(SimpleNamespace(edge_index=INDEX)).num_nodes == 5
-
-
-@pytest.mark.gnn
-def test_pyg_data_itself_gives_the_graph():
-    torch = pytest.importorskip("torch")
-    data = pytest.importorskip("torch_geometric.data").Data(edge_index=torch.tensor(INDEX), num_nodes=SIZE)
-    assert rows(ns.Graph.from_pyg(data)) == ROWS
 
 
 @given(st.integers(1, 20).flatmap(lambda n: st.tuples(st.just(n), edge_lists(n))), st.booleans())
@@ -209,24 +185,6 @@ def test_narrow_ids_of_a_large_graph_are_widened():
     assert graph.subgraph(np.arange(300)[::-1]).neighbours(299).tolist() == [298]
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 7, 1 << 20])
-@pytest.mark.parametrize(
-    ("indptr", "indices", "row"),
-    [
-        ([0, 1, 3], [1, 0, 0], 1),  # a repeat
-        ([0, 2, 2, 2], [2, 1], 0),  # out of order
-        ([0, 1, 2], [1, 1], 1),  # a self-loop
-        ([0, 0, 4, 6, 6], [0, 2, 3, 2, 0, 1], 1),  # in the middle of a longer graph
-    ],
-)
-def test_rows_that_searches_cannot_use_are_refused_wherever_the_check_is_cut(
-    monkeypatch, at_once, indptr, indices, row
-):
-    monkeypatch.setattr("napsets.checks.compressed._CHECKED_AT_ONCE", at_once)
-    with pytest.raises(ns.InvalidInputError, match=f"ascend within each row.*row {row} does not"):
-        ns.Graph(np.array(indptr), np.array(indices))
-
-
 @given(
     lists=st.lists(st.lists(st.integers(0, 7), max_size=5), min_size=8, max_size=8),
     tidy=st.booleans(),
@@ -250,17 +208,6 @@ def test_rows_are_checked_alike_however_many_edges_at_once(lists, tidy, at_once)
 
 
 # -- rows as they are ----------------------------------------------------------------------------------------------
-
-
-def directed_rows():
-    """0 → 1, 0 → 2, 1 → 2, 2 → 0 as compressed rows."""
-    return np.array([0, 2, 3, 4]), np.array([1, 2, 2, 0])
-
-
-def test_one_way_rows_are_no_undirected_graph():
-    with pytest.raises(ns.InvalidInputError, match=r"0 → 1 has no reverse edge\. Pass directed=True .*from_scipy"):
-        ns.Graph(*directed_rows())
-    assert ns.Graph(*directed_rows(), directed=True).num_edges == 4
 
 
 @given(

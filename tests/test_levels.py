@@ -175,19 +175,6 @@ def test_the_reference_part_depends_on_seed_and_ids_alone():
     assert np.array_equal(one.predict(nodes).thresholds, other.predict(back[nodes]).thresholds)
 
 
-def test_several_alphas_come_from_one_search_and_are_nested():
-    world = Uneven()
-    calibrated = Method("aps", Hops(2, pool=10), Exact()).calibrate(
-        world.graph, world.probabilities, world.labels, np.arange(0, 400, 2)
-    )
-    nodes = np.arange(1, 400, 2)
-    several = calibrated.predict(nodes, [0.05, 0.1, 0.3])
-    for alpha, sets in zip((0.05, 0.1, 0.3), several, strict=True):
-        assert np.array_equal(sets.member, calibrated.predict(nodes, alpha).member)
-    assert (several[0].member >= several[1].member).all()
-    assert (several[1].member >= several[2].member).all()
-
-
 @pytest.mark.parametrize("rule", [NOMINAL, AT_LEAST, ABOVE])
 def test_a_level_that_no_mass_reaches_ends_the_search_for_one(rule):
     for level, total in [(math.inf, 3.0), (math.nan, 3.0), (0.5, math.inf), (0.5, math.nan)]:
@@ -199,13 +186,6 @@ def test_a_level_that_no_mass_reaches_ends_the_search_for_one(rule):
 def test_one_threshold_for_all_at_such_a_level_is_infinite(rule, level):
     local = Everyone().fit(Reference(np.arange(5), np.arange(5.0), 8))
     assert np.isposinf(local.thresholds(np.arange(8), [Cut(level, rule)]).values).all()
-
-
-def test_hops_without_a_graph_are_refused_at_once():
-    world = Uneven(nodes=50)
-    for level in (Nominal(), Exact()):
-        with pytest.raises(ns.InvalidInputError, match=r"`graph` must be a napsets\.Graph; got NoneType"):
-            Method("aps", Hops(), level).calibrate(None, world.probabilities, world.labels, np.arange(20))
 
 
 def test_the_fewest_ranks_are_the_first_among_which_a_place_lies():

@@ -153,7 +153,10 @@ def test_arguments_have_the_agreed_names():
     assert names(ns.Graph.from_edge_index)[:2] == ["edge_index", "num_nodes"]
 
 
-HEAVY = "torch torch_geometric numba llvmlite pyspark pandas polars pyarrow altair matplotlib scipy networkx rich typer"
+HEAVY = (
+    "torch torch_geometric numba llvmlite pyspark pandas polars pyarrow altair jinja2 vl_convert scipy networkx rich "
+    "typer"
+)
 
 
 def test_rooms_at_the_edges_import_only_from_those_before_them():

@@ -12,7 +12,6 @@ from benchmarks.speed import contenders, processes, render
 from benchmarks.speed.floor import compile_floor, settle, traverse
 from benchmarks.speed.render import write_results
 from benchmarks.speed.sections import SECTIONS
-from benchmarks.speed.summary import grouped, quotient
 from pyarrow import parquet
 
 from napsets.datasets.synthetic import dcsbm_graph
@@ -68,44 +67,6 @@ def test_bare_shortest_paths_reach_the_pairs_that_napsets_weighs(setting, tmp_pa
     assert settle(compile_floor(tmp_path, "dijkstra"), graph, nodes, 0.7, threads) == reached > 0
 
 
-def test_ratios_are_taken_within_a_round_and_per_node():
-    rows = [
-        {"task": "floor", "round": 0, "seconds": 1.0, "sources": 10},
-        {"task": "napsets", "round": 0, "seconds": 4.0, "sources": 20},
-        {"task": "floor", "round": 1, "seconds": 3.0, "sources": 10},
-        {"task": "napsets", "round": 1, "seconds": 3.0, "sources": 20},
-    ]
-    floor, own = grouped(rows, "task")
-    ratios = quotient(own, floor, "seconds")
-    assert ratios.values == [2.0, 0.5]
-    assert (ratios.low, ratios.middle, ratios.high) == (0.5, 1.25, 2.0)
-
-
-def test_what_was_measured_once_is_compared_with_the_median_of_what_ran_in_all_rounds():
-    rows = [
-        {"task": "base", "round": i, "seconds": seconds, "sources": 10} for i, seconds in enumerate((9.0, 2.0, 1.0))
-    ]
-    rows.append({"task": "once", "round": 0, "seconds": 4.0, "sources": 5})
-    base, once = grouped(rows, "task")
-    assert quotient(once, base, "seconds").values == [4.0]
-
-
-def test_a_figure_from_a_sample_is_scaled_to_all_nodes_and_labelled(tmp_path):
-    graph = {"graph": "g", "title": "a graph", "nodes": 1000, "edges": 10, "largest_degree": 3}
-    rows = [
-        {"task": task, "graph": "g", "hops": 2, "threads": 1, "round": 0, "first_seconds": 9.0, "seconds": 2.0,
-         "cpu_seconds": 2.0, "sources": sources}
-        for task, sources in (("floor", 1000), ("napsets", 1000), ("networkx", 10))
-    ]  # fmt: skip
-    machine = {"processor": "p", "cores": 2, "memory_gib": 1.0, "python": "3", "load": 0.0}
-    section = {"rows": rows, "machine": machine, "quick": False}
-    text = write_results({"sections": {"depth": section}, "graphs": {"g": graph}}, tmp_path)
-    assert "| 2 | NetworkX and root finding | 1 | 10 | 200 s, extrapolated | 100 | 100 | 100 |" in text
-    assert "| 2 | napsets | 1 | all | 2.00 s | 1.00 | 1.00 | 1 |" in text
-    assert (tmp_path / "speed.md").read_text() == text
-    assert (tmp_path / "speed-depth.svg").read_text().startswith("<svg")
-
-
 MACHINE = {"processor": "p", "cores": 2, "memory_gib": 1.0, "python": "3", "load": 0.0}
 
 
@@ -116,15 +77,6 @@ def rendered(tmp_path, name, rows):
 
 def test_every_section_has_a_table():
     assert set(render._TABLES) == set(SECTIONS)
-
-
-def test_the_first_use_is_told_with_its_share_of_compiling(tmp_path):
-    rows = [
-        {"work": "Auto", "round": i, "seconds": 8.0, "cpu_seconds": 4.0, "compile_seconds": seconds}
-        for i, seconds in enumerate((2.0, 3.0, 3.0))
-    ]
-    expected = "| Auto | 8.00 s (8.00 s to 8.00 s) | 4.00 s (4.00 s to 4.00 s) | 75 % (50 % to 75 %) |"
-    assert expected in rendered(tmp_path, "first", rows)
 
 
 def test_methods_that_learn_are_listed_by_graph(tmp_path):
@@ -142,25 +94,6 @@ def test_methods_that_learn_are_listed_by_graph(tmp_path):
 def test_the_committed_figures_can_be_rendered(tmp_path):
     figures = json.loads((Path(render.__file__).parents[1] / "results" / "speed.json").read_text())
     assert "README's ten lines" in write_results(figures, tmp_path)
-
-
-def test_string_ids_are_compared_with_integers_of_the_same_round(tmp_path):
-    rows = [
-        {
-            "task": "predict files",
-            "ids": kind,
-            "nodes": 10,
-            "edges": 50,
-            "round": i,
-            "seconds": 9.0,
-            "cpu_seconds": used,
-        }
-        for i, pair in enumerate(((2.0, 3.0), (4.0, 4.0)))
-        for kind, used in zip(("integer", "string"), pair, strict=True)
-    ]
-    text = rendered(tmp_path, "ids", rows)
-    assert "3.50 s (3.00 s to 4.00 s) | 1.25 (1.00 to 1.50) |" in text
-    assert "10 nodes and 50 edges" in text
 
 
 def test_the_files_with_either_kind_of_ids_give_the_same_sets_up_to_their_uniform_numbers(tmp_path):

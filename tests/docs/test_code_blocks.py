@@ -221,25 +221,6 @@ def test_what_is_not_run_says_why():
             assert block.extra in ("", *EXTRAS)
 
 
-def test_the_comparison_forgives_nothing_but_spaces_and_what_the_page_leaves_open():
-    assert same_line("coverage 0.90, … seconds", "coverage   0.90, 12 seconds", {})
-    assert not same_line("coverage 0.90", "coverage 0.91", {})
-    assert not same_line("1,980 empty", "1,981 empty", {})
-    assert not same_line("0.90", "0.901", {})
-    assert not same_line("full", "empty", {})
-    assert same_lines(["a", "…", "d"], ["a", "b", "c", "d"], {})
-    assert not same_lines(["a", "…", "d"], ["a", "b", "c"], {})
-
-
-def test_a_number_of_a_trained_model_may_lie_within_the_spread_that_the_page_states():
-    spread = {"1.69": (1.55, 2.0), "4": (0, 8)}
-    assert same_line("mean size 1.69, 4 empty, 3 full", "mean size 1.99, 0 empty, 3 full", spread)
-    assert not same_line("mean size 1.69, 4 empty, 3 full", "mean size 2.01, 4 empty, 3 full", spread)
-    assert not same_line("mean size 1.69, 4 empty, 3 full", "mean size 1.69, 9 empty, 3 full", spread)
-    assert not same_line("mean size 1.69, 4 empty, 3 full", "mean size 1.69, 4 empty, 2 full", spread)
-    assert not same_line("mean size 1.69", "mean size nan", spread)
-
-
 def test_the_first_lines_of_the_readme_run_everywhere():
     """No extra, no training: its output is the same on every processor, and compared to the last digit."""
     code, output = [block for block in blocks_of((ROOT / "README.md").read_text("utf-8")) if block.language][:2]
@@ -258,23 +239,3 @@ def test_only_pages_that_say_so_leave_numbers_open():
     }
     trained = {"docs/models.md", "docs/tasks/pyg.md"}
     assert left_open == trained, "examples start from committed probabilities wherever they can"
-
-
-def test_a_block_knows_its_language_title_and_comment():
-    text = '<!-- needs gnn -->\n\n```python title="a.py"\nx = 1\n```\n\n```text title="Output"\n1\n```\n'
-    first, second = blocks_of(text)
-    assert (first.language, first.title, first.extra, first.text) == ("python", "a.py", "gnn", "x = 1")
-    assert second.is_output
-
-
-def test_a_comment_may_hold_several_notes():
-    text = "<!-- slow: trains a network; it takes long; needs gnn -->\n```bash\nnapsets demo\n```\n"
-    (block,) = blocks_of(text)
-    assert (block.kind, block.reason, block.extra) == ("slow", "trains a network; it takes long", "gnn")
-
-
-def test_what_hangs_on_a_trained_model_must_state_its_spread():
-    (block,) = blocks_of("<!-- trained: 0.75 within 0.70 to 0.80, 4 within 0 to 8 -->\n```text\n0.75\n```\n")
-    assert block.spread == {"0.75": (0.70, 0.80), "4": (0.0, 8.0)}
-    with pytest.raises(AssertionError, match="must state a spread"):
-        blocks_of("<!-- trained: roughly right -->\n```text\n```\n")

@@ -16,8 +16,6 @@ from napsets.evaluation.results import Comparison
 from napsets.methods import METHODS, make_method
 from worlds import FOUR, compare_intervals, draw_world
 
-DECAYS = {"split": None, "naps": "uniform", "naps-h": "hyperbolic", "naps-g": "geometric"}
-
 
 @pytest.fixture(scope="module")
 def world() -> dict[str, Any]:
@@ -123,18 +121,6 @@ def test_a_method_of_the_users_own_is_compared_too(monkeypatch, case: Case) -> N
 
 
 # -- sets --------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", FOUR)
-def test_each_method_gives_the_sets_of_its_predictor(world: dict[str, Any], comparison: Comparison, method) -> None:
-    p, y, cal = world["probabilities"], world["labels"], world["calibration"]
-    if DECAYS[method] is None:
-        predictor = ns.SplitConformal(seed=4).calibrate(p, y, cal)
-    else:
-        predictor = ns.NAPS(hops=2, decay=DECAYS[method], seed=4).calibrate(world["graph"], p, y, cal)
-    expected, sets = predictor.predict(world["nodes"], alpha=0.1), comparison[method].sets
-    for name in ("nodes", "member", "thresholds", "support", "effective_size"):
-        assert np.array_equal(getattr(sets, name), getattr(expected, name)), name
 
 
 def test_metrics_are_those_of_the_library(world: dict[str, Any], comparison: Comparison) -> None:

@@ -22,7 +22,7 @@ def divided(labelled: str, count: int = 400) -> tuple[np.ndarray, np.ndarray, np
     return world[labelled], np.sort(others[:count]), np.sort(others[count:])
 
 
-@pytest.mark.parametrize("name", ["informed", "auto", "naps-exact"])
+@pytest.mark.parametrize("name", ["informed", "naps-exact"])
 def test_labels_that_withdraw_the_promise_as_calibration_keep_it_as_evidence(name: str) -> None:
     world = amazon_by_heart()
     biased, random, rest = divided("confident")

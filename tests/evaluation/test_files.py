@@ -107,6 +107,8 @@ def test_labels_without_a_set_are_noted_and_left_out(tmp_path, world):
     labelled = label_file(read_prediction(tmp_path / "sets.parquet"), everyone)
     assert len(labelled.prediction) == world.rest.size
     assert labelled.notes[0].startswith("left out: 60 rows of `labels`")
+    silent = label_file(read_prediction(tmp_path / "sets.parquet"), everyone, silent=True)
+    assert silent.notes == labelled.notes[1:]
 
 
 def test_files_without_a_common_node_are_refused(tmp_path, world):

@@ -7,10 +7,9 @@ import pytest
 from scipy.stats import betabinom, binom
 
 import napsets as ns
-from napsets.errors import InvalidInputError
 from napsets.evaluation.files import evaluate_file, label_file
 from napsets.files import read_graph_around, read_inputs, read_prediction, write_prediction
-from number_worlds import ENDS, IDS, KNOWN, REST, SIZE, Y, number_files
+from number_worlds import ENDS, IDS, REST, SIZE, Y, number_files
 from worlds import write
 
 GRAPH = ns.Graph.from_edge_index(ENDS, SIZE)
@@ -91,28 +90,3 @@ def test_groups_of_ones_own_stand_beside_chance(tmp_path):
         mine = names == row["group"]
         assert (row["count"], row["coverage"]) == (mine.sum(), covered[mine].mean())
     assert [row["group"] for row in result["coverage_by_group"]] == ["a", "b"]
-
-
-def test_intervals_without_a_target_are_counted_and_left_out(tmp_path):
-    intervals = predicted(tmp_path, tmp_path / "out.parquet")
-    labelled = label_file(read_prediction(tmp_path / "out.parquet"), truth(tmp_path, REST[::2]))
-    result = evaluate_file(labelled)
-    assert (result["nodes"], result["unlabelled"]) == (25, 25)
-    assert result["coverage"] == intervals.contains(Y)[::2].mean()
-
-
-def test_targets_without_an_interval_are_noted_unless_that_is_not_wanted(tmp_path):
-    predicted(tmp_path, tmp_path / "out.parquet")
-    file = read_prediction(tmp_path / "out.parquet")
-    everyone = truth(tmp_path, np.arange(SIZE))
-    labelled = label_file(file, everyone)
-    assert len(labelled.prediction) == 50
-    assert labelled.notes[0].startswith(f"left out: {KNOWN.size} rows of `labels`")
-    assert label_file(file, everyone, silent=True).notes == []
-
-
-def test_files_without_a_common_node_are_refused(tmp_path):
-    predicted(tmp_path, tmp_path / "out.parquet")
-    other = write(tmp_path / "other.parquet", {"node": ["x"], "target": [1.0]})
-    with pytest.raises(InvalidInputError, match="no node of `sets` has a target"):
-        label_file(read_prediction(tmp_path / "out.parquet"), other)
