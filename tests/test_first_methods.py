@@ -109,6 +109,7 @@ def test_a_method_that_is_not_calibrated_says_how() -> None:
 def test_new_rows_and_a_missing_graph_get_a_sentence() -> None:
     split = ns.SplitConformal().calibrate(P, Y, KNOWN)
     sets = split.predict(probabilities=P[:2], p_values=True)
+    assert sets.p_values is not None
     assert np.array_equal(sets.member, sets.p_values > sets.alpha)
     with pytest.raises(ns.InvalidInputError, match=r"`graph` or `features` must be given: .* got None for both"):
         ns.Auto().calibrate(None, P, Y, KNOWN)
