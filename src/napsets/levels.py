@@ -163,7 +163,7 @@ def high_alpha(alpha: float) -> str | None:
         return None
     return (
         f"alpha = {alpha:g} is the error rate: {100 * alpha:g} % of the predictions may miss the truth. For "
-        f"{100 * alpha:g} % coverage, set alpha={1 - alpha:.3g}"
+        f"{100 * alpha:g} % coverage, alpha must be {1 - alpha:.3g}"
     )
 
 

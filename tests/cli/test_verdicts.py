@@ -27,6 +27,13 @@ def test_predict_prints_its_verdict(run, run_json, larger, tmp_path):
     assert verdict["labels"] == 300
 
 
+def test_predict_warns_once_and_in_options(must_run, larger, tmp_path):
+    shown = must_run("predict", *larger.files, "-m", "split", "--alpha", 0.9, "-o", tmp_path / "sets.csv")
+    said = " ".join((shown.stdout + shown.stderr).split())
+    assert said.count("alpha = 0.9 is the error rate") == 1
+    assert "For 90 % coverage, pass `--alpha 0.1`." in said
+
+
 @pytest.mark.parametrize("method", ["split", "naps", "naps-exact"])
 def test_predict_promises_what_is_proven(run_json, larger, tmp_path, method):
     answer = run_json("predict", *larger.files, "--method", method, "-o", tmp_path / "sets.parquet")

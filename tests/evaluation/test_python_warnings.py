@@ -23,7 +23,7 @@ def test_enough_labels_at_a_usual_alpha_raise_no_warning() -> None:
 
 def test_coverage_in_place_of_alpha_is_warned_of() -> None:
     calibrated = ns.SplitConformal(alpha=0.9).calibrate(*ARRAYS)
-    with pytest.warns(ns.NapsetsWarning, match="alpha = 0.9 is the error rate.*For 90 % coverage, set alpha=0.1"):
+    with pytest.warns(ns.NapsetsWarning, match="alpha = 0.9 is the error rate.*For 90 % coverage, alpha must be 0.1"):
         sets = calibrated.predict(WORLD["nodes"])
     assert ns.coverage(sets, WORLD["labels"]) < 0.3
     assert "`alpha=0.1`" in str(calibrated.verdict(WORLD["nodes"]))

@@ -7,6 +7,7 @@ all of it to Spark. Each is a function of a `Request` that returns what is said 
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -21,7 +22,7 @@ from napsets.cli import unwinding
 from napsets.cli._methods import MethodOptions, groups_file, ignored, is_given, recorded
 from napsets.cli._options import Evidence, FailOn, InputFiles, Nodes, ReadingOptions, refuse_given
 from napsets.cli._output import Output, Steps, number, percent, table, wrong_use
-from napsets.errors import InvalidInputError
+from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.files import Inputs, check_writable, describe_settings, read_nodes, write_prediction
 from napsets.files.formats import SIDECAR
 from napsets.files.paths import check_apart
@@ -99,7 +100,8 @@ class Source:
         needed = ("probabilities", "labels") if graph_optional else ("edges", "probabilities", "labels")
         for key in needed:
             if getattr(self, key) is None:
-                raise typer.BadParameter("Missing option: or pass --store or --method-file", param_hint=f"--{key}")
+                instead = "--features, " * (key == "edges") + "--store or --method-file"
+                raise typer.BadParameter(f"Missing option; pass it, or {instead}", param_hint=f"--{key}")
         return InputFiles(self.edges, self.probabilities, self.labels, self.evidence)  # type: ignore[arg-type]
 
 
@@ -250,7 +252,9 @@ def _predict_here(request: Request) -> dict[str, Any]:
         if inputs.evidence is not None:
             settings["evidence_labels"] = int(inputs.evidence.size)
         level = calibrated.level_size
-        summary = request.write(steps, inputs, calibrated, settings, calibration=calibration, level_labels=level)
+        with warnings.catch_warnings():  # of alpha and of few labels, the verdict warns
+            warnings.filterwarnings("ignore", r"alpha = \S+ is the error rate|[\d,]+ labels are", NapsetsWarning)
+            summary = request.write(steps, inputs, calibrated, settings, calibration=calibration, level_labels=level)
         verdict = foresee(
             calibrated,
             options.name,
