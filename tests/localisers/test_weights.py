@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 from fractions import Fraction
 
@@ -257,3 +258,26 @@ def test_a_verdict_on_weights_at_an_exact_level_promises_the_population_of_the_l
     verdict = ns.Method("aps", ns.CovariateShift(1.0 + np.arange(300) % 3), ns.Exact()).calibrate(*world).verdict()
     assert "guaranteed if the nodes were labelled at random" in verdict.lines[1]
     assert "shifted" not in verdict.row()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_importance_weights_of_any_size_give_the_thresholds_of_exact_arithmetic(seed):
+    """Also of calibration nodes, whose own weight must not be taken from a sum that has swallowed the others."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(5, 30))
+    ratios = 10.0 ** rng.uniform(-12, 12, size) if seed % 2 else 10.0 ** rng.integers(-15, 16, size)
+    ratios[rng.random(size) < 0.2] = 0.0
+    p, labels = rng.dirichlet(np.ones(3), size), rng.integers(3, size=size)
+    known = np.sort(rng.choice(size, size // 2 + 1, replace=False))
+    graph = ns.Graph.from_edge_index(np.zeros((2, 0), dtype=int), size)
+    calibrated = ns.Method(ns.THR(), ns.CovariateShift(ratios)).calibrate(graph, p, labels, known)
+    scores = calibrated.scored.reference.scores.tolist()
+    for alpha in (Fraction(1, 10), Fraction(1, 4), Fraction(1, 2)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ns.NapsetsWarning)
+            sets = calibrated.predict(np.arange(size), float(alpha))
+        for node, threshold in enumerate(sets.thresholds.tolist()):
+            pairs = [(s, Fraction(ratios[i])) for s, i in zip(scores, known.tolist(), strict=True) if i != node]
+            others, weights = [s for s, _ in pairs], [w for _, w in pairs]
+            level = (1 - alpha) * (1 - Fraction(1, 10**9))  # the comparison forgives one part in a billion
+            assert threshold == slow_threshold(others, weights, Fraction(ratios[node]), level, "at least")
