@@ -46,6 +46,7 @@ from napsets.evaluation.results import Comparison
 from napsets.levels import Nominal, coverage_band
 from napsets.localisers import Everyone
 from napsets.methods import Calibrated, Method, title
+from napsets.methods.data import known_to_model
 from napsets.methods.table import name_of
 from napsets.predictions import Prediction, PredictionSets
 from napsets.scores import APS, THR
@@ -303,7 +304,7 @@ def foresee(
         findings=find_all(
             calibrated, alpha, infinite=infinite, nodes=nodes, gaps=gaps, class_names=class_names, looks=looks,
             accuracy=accuracy_on(kind, outputs[own], truth, outputs[nodes[_evenly(nodes.size)]], looks),
-            trained=scored.data.trained, known=calibrated.known_to_model(nodes),
+            trained=scored.data.trained, known=known_to_model(scored.data, nodes),
         ),
         checked=_checked(gaps, looks, count),
         surface=surface,

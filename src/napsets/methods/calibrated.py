@@ -18,7 +18,7 @@ from napsets.graph import Graph
 from napsets.kernels.threads import Progress
 from napsets.levels import FittedLevel, few_labels, high_alpha
 from napsets.localisers import Local, LocalThresholds
-from napsets.methods.data import Scored, on_training
+from napsets.methods.data import Scored, known_to_model, on_training
 from napsets.methods.new_nodes import check_new_rows, with_new_nodes
 from napsets.methods.p_values import p_values
 from napsets.methods.thresholds import find_thresholds, predict_in_parts
@@ -243,7 +243,7 @@ class Calibrated:
         for caveat in (
             few_labels(labels.size, min(alphas)),
             None if several else high_alpha(alphas[0]),
-            on_training(self.known_to_model(rows), rows.size),
+            on_training(known_to_model(self.scored.data, rows), rows.size),
             None if self.grouped is None else self.grouped.caveat(rows, alphas),
         ):
             if caveat is not None:
@@ -289,11 +289,6 @@ class Calibrated:
         return grown.predict(
             None, alpha, positions=nodes, allow_empty=allow_empty, p_values=p_values, threads=threads, progress=progress
         )
-
-    def known_to_model(self, rows: IntArray) -> int:
-        """Return how many of some nodes are known to have trained the model."""
-        training = self.scored.data.training
-        return 0 if training is None else int(training[rows].sum())
 
     def p_values(
         self, nodes: ArrayLike | None = None, *, positions: ArrayLike | None = None, smoothed: bool = False

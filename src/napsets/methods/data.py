@@ -335,6 +335,11 @@ def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, truth: AnyArray) 
         ) from error
 
 
+def known_to_model(data: CalibrationData, nodes: IntArray) -> int:
+    """Return how many of some nodes are known to have trained the model."""
+    return 0 if data.training is None else int(data.training[nodes].sum())
+
+
 def on_training(known: int, nodes: int) -> str | None:
     """Return a warning if the model was trained on some of the nodes to predict."""
     if not known:
