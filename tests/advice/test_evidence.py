@@ -101,6 +101,31 @@ def test_each_kind_counts_the_labels_around_the_node():
         assert (kinds["near"].effect == pytest.approx(1.0)) == (not near)
 
 
+@pytest.mark.parametrize("with_graph", [True, False])
+def test_similar_nodes_that_spoke_are_named(with_graph):
+    inputs, features = drawn(classes=4), np.random.default_rng(0).normal(size=(240, 6))
+    calibrated = make_method("informed").calibrate(
+        **inputs | ({} if with_graph else {"graph": None}), features=features
+    )
+    bound = evidence_of(calibrated.score)
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    for node in (3, int(bound.reference.nodes[4]), 239):
+        seen = inspect_node(calibrated, node)
+        others = bound.reference.nodes[bound.reference.nodes != node]
+        others = others[unit[others] @ unit[node] > 0.0]
+        nearest = others[np.argsort(-(unit[others] @ unit[node]), kind="stable")][:25]
+        assert seen.evidence.similar.tolist() == nearest.tolist()
+        assert seen.evidence.similar_truth.tolist() == inputs["labels"][nearest].tolist()
+        kinds = {kind.name: kind for kind in seen.evidence.kinds}
+        counts = np.bincount(inputs["labels"][nearest[:5]], minlength=4)
+        np.testing.assert_allclose(kinds["similar_5"].counts, counts, atol=1e-9)
+        explained = Explained(seen, lambda nodes: nodes.tolist(), inputs["labels"], list("abcd"), neighbours=10)
+        assert [row["node"] for row in explained.record()["evidence"]["similar"]] == nearest[:10].tolist()
+        table = next(table for table in explained.tables() if "similar features" in table.title)
+        assert table.title == f"Labelled nodes with the most similar features (10 of {nearest.size})"
+        assert [row[0] for row in table.rows] == [str(node) for node in nearest[:10]]
+
+
 def test_other_methods_have_no_evidence_to_show():
     inputs = drawn()
     for name in ("split", "naps", "naps-exact", "daps"):

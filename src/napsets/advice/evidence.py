@@ -16,7 +16,7 @@ Informed intervals are linear in the model's outputs and in mean residuals aroun
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -66,6 +66,8 @@ class NodeEvidence:
         The neighbours whose labels, or targets, are evidence.
     truth : numpy.ndarray
         The labels, or targets, of these.
+    similar, similar_truth : numpy.ndarray
+        The nodes with the most similar features whose labels are evidence, the most similar first, and their labels.
     """
 
     model: FloatArray
@@ -74,6 +76,8 @@ class NodeEvidence:
     kinds: tuple[EvidenceKind, ...]
     labelled: IntArray
     truth: FloatArray | IntArray
+    similar: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    similar_truth: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def effects(self) -> FloatArray:
@@ -137,7 +141,12 @@ class EvidenceExplainer:
             value = evidence.neighbour_outputs[node] if name == "around" else model if name == "model" else None
             kinds.append(EvidenceKind(name, counts, value, factor))
         informed_p = informed.probabilities[node].astype(np.float64)
-        return NodeEvidence(model, informed_p, True, tuple(kinds), *_labelled(self.graph, node, informed.reference))
+        nearest = np.empty(0, dtype=np.int64) if informed.nearest is None else informed.nearest[node].astype(np.int64)
+        similar = nearest[nearest >= 0]
+        return NodeEvidence(
+            model, informed_p, True, tuple(kinds), *_labelled(self.graph, node, informed.reference),
+            similar, evidence.label_of[similar],
+        )  # fmt: skip
 
 
 class IntervalEvidenceExplainer:

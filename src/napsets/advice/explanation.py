@@ -198,12 +198,14 @@ class Explained:
             }
             for kind in evidence.kinds
         ]
-        return {"outputs": _records(columns), "kinds": kinds, "labelled": self._labelled(evidence)}
+        named = {"labelled": self._labelled(evidence.labelled, evidence.truth)}
+        if evidence.similar.size:
+            named["similar"] = self._labelled(evidence.similar, evidence.similar_truth)
+        return {"outputs": _records(columns), "kinds": kinds, **named}
 
-    def _labelled(self, evidence: NodeEvidence) -> list[Record]:
-        nodes = evidence.labelled[: self.neighbours]
-        truth = evidence.truth[: self.neighbours].tolist()
-        values = [self.class_names[y] for y in truth] if evidence.multiplies else [float(value) for value in truth]
+    def _labelled(self, labelled: IntArray, truths: AnyArray) -> list[Record]:
+        nodes, truth = labelled[: self.neighbours], truths[: self.neighbours].tolist()
+        values = [self.class_names[y] for y in truth] if self.class_names else [float(value) for value in truth]
         return [
             {"node": name, self.truth_noun: value} for name, value in zip(self.node_names(nodes), values, strict=True)
         ]
@@ -245,13 +247,17 @@ class Explained:
         rows.append(["with evidence", "", *(ends(value) for value in evidence.informed[likely])])
         many = f"{likely.size} of {evidence.model.size} classes are shown." if likely.size < evidence.model.size else ""
         tables = [TextTable(title, ["kind", "counted", *names], rows, left=2, note=many)]
-        if evidence.labelled.size:
+        for title, nodes, truth in (
+            ("Labelled neighbours", evidence.labelled, evidence.truth),
+            ("Labelled nodes with the most similar features", evidence.similar, evidence.similar_truth),
+        ):
             listed = [
                 [number(value) if isinstance(value, float) else str(value) for value in row.values()]
-                for row in self._labelled(evidence)
+                for row in self._labelled(nodes, truth)
             ]
-            title = f"Labelled neighbours ({len(listed)} of {evidence.labelled.size})"
-            tables.append(TextTable(title, ["node", self.truth_noun], listed, left=1 + evidence.multiplies))
+            title = f"{title} ({len(listed)} of {nodes.size})"
+            head = ["node", self.truth_noun]
+            tables += [TextTable(title, head, listed, left=1 + evidence.multiplies)] * bool(listed)
         return tables
 
     # -- calibration nodes ---------------------------------------------------------------------------------------------
