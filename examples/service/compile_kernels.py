@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import napsets as ns
+from napsets.files import read_inputs
 
 #: The methods, each of which uses other kernels.
 METHODS = ("split", "naps", "naps-exact", "informed", "auto", "auto-small")
@@ -48,7 +49,9 @@ def _start_from_files(prefix: str) -> None:
         for name, lines in tables.items():
             (Path(folder) / name).write_text("\n".join(lines), encoding="utf-8")
         edges, probabilities, labels = (Path(folder) / name for name in tables)
-        ns.Live.start(edges, probabilities, labels).predict()
+        inputs = read_inputs(edges, probabilities, labels)
+        names, classes = inputs.ids.values.to_pylist(), inputs.class_names
+        ns.Live.start(inputs.graph, inputs.outputs, inputs.truth, ids=names, class_names=classes).predict()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Starting from what users have: arrays, a PyTorch Geometric graph or files give the same living graph."""
+"""Starting from what users have: arrays or a PyTorch Geometric graph give the same living graph."""
 
 from __future__ import annotations
 
@@ -54,20 +54,3 @@ def test_a_graph_of_pytorch_geometric_brings_its_labels(method):
         edge_index=torch.tensor(EDGES), y=torch.tensor(TRUTH), num_nodes=NODES
     )
     same(ns.Live.start(data, P, method=method), ns.Live.start(EDGES, P, TRUTH, method=method))
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_files_bring_ids_and_class_names(method, tmp_path):
-    names = [f"node {i}" for i in range(NODES)]
-    rows = [f"{name},{','.join(map(repr, row))}" for name, row in zip(names, P.tolist(), strict=True)]
-    tables = {
-        "edges": ["source,target", *(f"{names[a]},{names[b]}" for a, b in EDGES.T)],
-        "probabilities": ["node,a,b,c", *rows],
-        "labels": ["node,label", *(f"{names[i]},{'abc'[Y[i]]}" for i in KNOWN)],
-    }
-    for name, lines in tables.items():
-        (tmp_path / f"{name}.csv").write_text("\n".join(lines))
-    live = ns.Live.start(*(tmp_path / f"{name}.csv" for name in tables), method=method)
-    by_hand = ns.Live.start(EDGES, P, TRUTH, ids=names, class_names=["a", "b", "c"], method=method)
-    same(live, by_hand)
-    assert live.class_names == ("a", "b", "c")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -83,8 +82,8 @@ class Live(Logged):
     def start(
         cls,
         graph: object,
-        probabilities: Any = None,
-        labels: Any = None,
+        probabilities: ArrayLike,
+        labels: ArrayLike | None = None,
         calibration: ArrayLike | None = None,
         *,
         ids: object = None,
@@ -100,29 +99,22 @@ class Live(Logged):
 
         Parameters
         ----------
-        graph : Graph or another library's, or path
+        graph : Graph or another library's
             As in `NAPS.calibrate`: a `Graph`, a PyTorch Geometric ``Data``, a NetworkX graph, a SciPy sparse matrix, an
-            ``edge_index``; or a file of edges, with files of probabilities and labels.
-        probabilities : array of shape (nodes, classes), or path
+            ``edge_index``.
+        probabilities : array of shape (nodes, classes)
             The outputs of the model.
-        labels : array of shape (nodes,), or path
+        labels : array of shape (nodes,), optional
             Integers, −1 where unknown. Of a ``Data``, its ``y`` by default.
         calibration : array, optional
             Node indices or a boolean mask: the labels that count as arrived; by default all known ones.
         ids : array of integers or strings, optional
-            The ids of the nodes; by default 0..n−1, or those of the files.
+            The ids of the nodes; by default 0..n−1.
         features : array of shape (nodes, columns), optional
             As in `add_nodes`. Of a ``Data``, its ``x`` by default, if the method compares nodes.
         method, alpha, seed, class_names, steered, options
             As in `Live`.
         """
-        if isinstance(graph, str | os.PathLike):
-            from napsets.files.inputs import read_inputs
-
-            inputs = read_inputs(graph, probabilities, labels, predicting=False)
-            graph, probabilities, labels = inputs.graph, inputs.outputs, inputs.truth
-            ids = inputs.ids.values.to_pylist()
-            class_names = inputs.class_names if class_names is None else class_names
         if labels is None:
             labels = getattr(graph, "y", None)
             if labels is None:

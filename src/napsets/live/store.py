@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from napsets.checks.values import check_path, shown
 from napsets.errors import FileFormatError, InvalidInputError
@@ -102,7 +102,7 @@ class Store:
     # -- making and opening --------------------------------------------------------------------------------------------
 
     @classmethod
-    def create(cls, settings: dict[str, Any]) -> Store:
+    def create(cls, settings: Mapping[str, object]) -> Store:
         """Return a new, empty log in a temporary file."""
         connection = _connect("")
         connection.executescript(_TABLES)
