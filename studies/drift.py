@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from bisect import bisect_left, insort
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -22,15 +21,14 @@ import numpy as np
 
 import napsets as ns
 from napsets.datasets import NodeDataset, NodePredictions
-from napsets.levels import rank_place
 from napsets.live.alarms import first_alarm, jumper, miss_alarm, smoothed_p_values
 from napsets.live.monitoring import worst_window
-from napsets.live.steering import Mark, Steered
+from napsets.live.steering import Steered
 from studies.collections import file_name, read_collected, split_seed, time_split
 from studies.rows import Folders, Kind, kept_predictions
 from studies.tables import Bools, Floats, Ints, Row
 
-#: How thresholds follow the labels that have come.
+#: The strategies: how thresholds follow the labels.
 STRATEGIES: dict[str, str] = {
     "static": "calibrated once, on the labels before the stream",
     "growing": "calibrated on all labels so far",
@@ -41,8 +39,6 @@ STRATEGIES: dict[str, str] = {
 
 _STEERED = {"aci": Steered("aci", rate=0.01), "dtaci": Steered("dtaci")}
 _WINDOW = 500
-#: Sets of at most this many labels are small.
-_SMALL = 2
 #: The weight of the squares of the coefficients relative to the sum of the losses.
 RIDGE = 1.0
 
@@ -63,12 +59,11 @@ class Arrivals:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """The sets of a stream: the level and the size of each, whether it missed, and whether its label came at all."""
+    """The sets of a stream: the level and the size of each, and whether it missed."""
 
     levels: Floats
     sizes: Ints
     missed: Bools
-    labelled: Bools
 
 
 def train_softmax(data: NodeDataset, order: str, seed: int) -> tuple[Ints, Ints, Floats]:
@@ -94,7 +89,7 @@ def _features(data: NodeDataset, arrived: Ints) -> Any:
     """Return the words of each node in addition to the mean of those of its neighbours that arrived before it."""
     import scipy.sparse
 
-    sp: Any = scipy.sparse  # whose types know no sums of such arrays
+    sp: Any = scipy.sparse  # SciPy's stubs lack sums of sparse arrays
     own = sp.csr_array(data.features, dtype=np.float64)
     own.data = np.copysign(np.log1p(np.abs(own.data)), own.data)  # features need not be counts
     own = sp.diags_array(1.0 / np.maximum(np.sqrt((own**2).sum(axis=1)), 1e-12)) @ own
@@ -107,57 +102,22 @@ def _features(data: NodeDataset, arrived: Ints) -> Any:
     return sp.hstack([own, means]).tocsr()
 
 
-def follow(arrivals: Arrivals, strategy: str, *, alpha: float, delay: int = 0, labelled: str = "all") -> Stream:
-    """Predict the set of each node of the stream from the labels that had come before it.
+def follow(arrivals: Arrivals, strategy: str, *, alpha: float, delay: int = 0) -> Stream:
+    """Predict the set of each node of the stream from the labels that had come before it, each `delay` sets late.
 
-    A label comes `delay` sets late; of `labelled` "small" only those of sets of at most two labels come at all.
+    A set holds the labels whose p-value exceeds the level.
     """
-    scores, at_truth = arrivals.scores[arrivals.calibration :], arrivals.at_truth
-    known = _Known(at_truth[: arrivals.calibration].tolist(), strategy)
-    steering = _STEERED[strategy].start(alpha) if strategy in _STEERED else None
-    size = scores.shape[0]
-    levels, sizes, comes = np.full(size, alpha), np.zeros(size, dtype=np.int64), np.ones(size, dtype=np.bool_)
-    missed, marks, p_values = np.zeros(size, dtype=np.bool_), list[Mark](), np.empty(size)
-    for t, score in enumerate(at_truth[arrivals.calibration :].tolist()):
-        if steering is not None:
-            marks.append(steering.mark())
-            levels[t] = marks[t].level
-        threshold, p_values[t] = known.threshold(levels[t]), known.p_value(score)
-        sizes[t], missed[t] = (scores[t] <= threshold).sum(), score > threshold
-        comes[t] = labelled == "all" or sizes[t] <= _SMALL
-        late = t - delay
-        if late >= 0 and comes[late]:
-            known.add(float(at_truth[arrivals.calibration + late]))
-            if steering is not None:
-                steering.update(float(p_values[late]), marks[late])
-    return Stream(levels, sizes, missed, comes)
-
-
-class _Known:
-    """The scores that calibrate, sorted."""
-
-    def __init__(self, scores: list[float], strategy: str) -> None:
-        self._latest = scores[-_WINDOW:] if strategy == "window" else list(scores)
-        self._sorted, self._strategy = sorted(self._latest), strategy
-
-    def add(self, score: float) -> None:
-        if self._strategy == "static":
-            return
-        insort(self._sorted, score)
-        self._latest.append(score)
-        if self._strategy == "window" and len(self._latest) > _WINDOW:
-            self._sorted.pop(bisect_left(self._sorted, self._latest.pop(0)))
-
-    def threshold(self, level: float) -> float:
-        """Return the conformal quantile: infinite at levels of 0 or below, and nothing fits at 1 or above."""
-        if not 0.0 < level < 1.0:
-            return np.inf if level <= 0.0 else -np.inf
-        place = rank_place(len(self._sorted), level)
-        return self._sorted[place - 1] if place <= len(self._sorted) else np.inf
-
-    def p_value(self, score: float) -> float:
-        """Return the level from which on a set misses this score."""
-        return (1 + len(self._sorted) - bisect_left(self._sorted, score)) / (len(self._sorted) + 1)
+    at_truth, first = arrivals.at_truth, arrivals.calibration
+    p_values = np.empty((at_truth.size - first, arrivals.scores.shape[1]))
+    for t in range(p_values.shape[0]):
+        come = first + (0 if strategy == "static" else max(t - delay, 0))
+        known = np.sort(at_truth[max(come - _WINDOW, 0) if strategy == "window" else 0 : come])
+        reached = known.size - np.searchsorted(known, arrivals.scores[first + t])
+        p_values[t] = (1 + reached) / (known.size + 1)
+    at_label = p_values[np.arange(p_values.shape[0]), arrivals.labels[first:]]
+    steered = _STEERED.get(strategy)
+    levels = np.full(at_label.size, alpha) if steered is None else steered.levels(at_label, alpha, delay=delay)
+    return Stream(levels, (p_values > levels[:, None]).sum(axis=1), at_label <= levels)
 
 
 #: Points of a curve over time.
@@ -166,7 +126,7 @@ _POINTS = 40
 
 def read_timed(name: str, folders: Folders) -> NodeDataset:
     """Read a graph whose nodes have a time; its file need not be one of the project's."""
-    with warnings.catch_warnings():  # classes that come only later are what drift is about
+    with warnings.catch_warnings():  # classes may appear only later in the stream
         warnings.simplefilter("ignore", ns.NapsetsWarning)
         data = read_collected(folders.root / file_name(name), name=name)
     if data.times is None:
@@ -201,35 +161,25 @@ def _drift_rows(cells: list[Row], folders: Folders) -> list[Row]:
 
 
 #: One row for each strategy on each stream. `order` is that in which nodes arrive; `seed` draws the random order, and
-#: plays no part in the order of time; a label comes `delay` sets late; `labelled` says whether the label of every set
-#: comes ("all"), or only those of sets of at most two labels ("small").
+#: plays no part in the order of time; a label comes `delay` sets late.
 DRIFT = Kind(
     "drift",
-    ("dataset", "model", "seed", "order", "strategy", "delay", "labelled", "alpha"),
+    ("dataset", "model", "seed", "order", "strategy", "delay", "alpha"),
     ("dataset", "model", "order", "seed"),
     _drift_rows,
 )
 
 
 def _measure(cell: Row, arrivals: Arrivals, exchangeability: Floats) -> Row:
-    """Measure one strategy; the alarms see the labels that come, coverage is that of all sets."""
-    alpha, size = cell["alpha"], arrivals.scores.shape[1]
-    stream = follow(arrivals, cell["strategy"], alpha=alpha, delay=cell["delay"], labelled=cell["labelled"])
-    covered, seen = ~stream.missed, stream.missed[stream.labelled]
-    coverage = miss_alarm(seen, alpha, log=True)
-    labels = arrivals.labels[arrivals.calibration :]
-    ring = math.log(100.0)
+    """Measure one strategy."""
+    alpha, size, ring = cell["alpha"], arrivals.scores.shape[1], math.log(100.0)
+    stream = follow(arrivals, cell["strategy"], alpha=alpha, delay=cell["delay"])
+    covered, coverage = ~stream.missed, miss_alarm(stream.missed, alpha, log=True)
     return {
-        "calibration": arrivals.calibration,
-        "nodes": int(covered.size),
-        "classes": size,
-        "accuracy": float((arrivals.scores[arrivals.calibration :].argmin(axis=1) == labels).mean()),
         "coverage": float(covered.mean()),
         "worst_window": worst_window(stream.missed).coverage,
         "mean_size": float(stream.sizes.mean()),
         "full_rate": float((stream.sizes == size).mean()),
-        "seen_share": float(stream.labelled.mean()),
-        "seen_coverage": float(1.0 - seen.mean()) if seen.size else math.nan,
         "coverage_alarm": first_alarm(coverage, ring),
         "exchangeability_alarm": first_alarm(exchangeability, ring),
         "coverage_curve": [float(part.mean()) for part in np.array_split(covered, _POINTS)],

@@ -11,10 +11,8 @@ from studies.tables import Chart, Columns, Row, Table, altair, fill_page, panels
 
 COMMAND = "python -m studies drift --page docs/drift.md"
 ORDERS = {"time": "in the order of time", "random": "in a random order"}
-#: Late labels, in the order of time.
-_DELAYS = (100, 500)
-#: Every label comes at once.
-_PLAIN = {"delay": 0, "labelled": "all"}
+#: Strategies with late labels, in the order of time, and how many sets late these come.
+_LATE, _DELAYS = ("aci", "dtaci", "growing"), (100, 500)
 
 
 #: The columns of the tables.
@@ -22,12 +20,8 @@ _COLUMNS: Columns = {
     "graph": "dataset",
     "strategy": "strategy",
     "delay": "delay",
-    "labelled": lambda row: percent(row["seen_share"]),
-    "coverage seen": "seen_coverage",
     "coverage": "coverage",
-    "coverage of all": "coverage",
     "worst": "worst_window",
-    "worst window": "worst_window",
     "size": "mean_size",
     "full": lambda row: percent(row["full_rate"], 1),
     "coverage alarm": "coverage_alarm",
@@ -41,41 +35,31 @@ def drift_cells(datasets: Sequence[str] = tuple(TIMED), seeds: int = 1, alpha: f
     for dataset, order in product(datasets, ORDERS):
         for seed in range(seeds if order == "random" else 1):
             stream = {"dataset": dataset, "model": "softmax", "seed": seed, "order": order, "alpha": alpha}
-            cells += [stream | {"strategy": strategy} | _PLAIN for strategy in STRATEGIES]
-            if order == "time":
-                late = product(("growing", "aci", "dtaci"), _DELAYS)
-                cells += [stream | _PLAIN | {"strategy": strategy, "delay": delay} for strategy, delay in late]
-                cells += [
-                    stream | _PLAIN | {"strategy": strategy, "labelled": "small"} for strategy in ("growing", "dtaci")
-                ]
+            late = product(_LATE, _DELAYS) if order == "time" else ()
+            pairs = [*((strategy, 0) for strategy in STRATEGIES), *late]
+            cells += [stream | {"strategy": strategy, "delay": delay} for strategy, delay in pairs]
     return cells
 
 
 def tables(rows: Sequence[Row]) -> dict[str, Table]:
-    """Return the tables of the page: both orders, late labels, labels only where sets are small."""
+    """Return the tables of the page: both orders, and late labels."""
 
     def table(title: str, lines: Sequence[Row], *heads: str) -> Table:
         columns = {head: _COLUMNS[head] for head in ("graph", "strategy", *heads)}
         return Table.of(title, lines, columns, digits={"size": 2})
 
     plain = ["coverage", "worst", "size", "full", "coverage alarm", "exchangeability"]
-    timed, graphs = select(rows, order="time", labelled="all"), _graphs(rows)
-    late = [row for row in timed if row["strategy"] in {other["strategy"] for other in timed if other["delay"]}]
-    late.sort(key=lambda row: (graphs.index(row["dataset"]), row["strategy"], row["delay"]))
+    late = [row for row in select(rows, order="time") if row["strategy"] in _LATE]
+    late.sort(key=lambda row: (_graphs(rows).index(row["dataset"]), row["strategy"], row["delay"]))
     return {
         **{
-            order: table(f"Strategies {words}", select(rows, order=order, **_PLAIN), *plain)
+            order: table(f"Strategies {words}", select(rows, order=order, delay=0), *plain)
             for order, words in ORDERS.items()
         },
         "late": table(
             "Labels that come a number of sets late, in the order of time",
             late,
-            *("delay", "coverage", "worst window", "size", "full"),
-        ),
-        "small": table(
-            "Only sets of at most two labels get their label, in the order of time",
-            select(rows, labelled="small"),
-            *("labelled", "coverage seen", "coverage of all", "size", "coverage alarm"),
+            *("delay", "coverage", "worst", "size", "full"),
         ),
     }
 
@@ -104,7 +88,7 @@ def page(rows: Sequence[Row]) -> str:
 
 def figures(rows: Sequence[Row]) -> dict[str, Chart]:
     """Return one panel per graph: coverage over time in the order of time, one line per strategy."""
-    plain = select(rows, order="time", **_PLAIN)
+    plain = select(rows, order="time", delay=0)
     charts = [_panel(select(plain, dataset=graph), graph) for graph in _graphs(plain)]
     return {"drift-coverage": panels(charts, 2)} if charts else {}
 
@@ -113,7 +97,7 @@ def findings(rows: Sequence[Row]) -> list[str]:
     """Return the findings in sentences."""
     sentences = []
     for graph in _graphs(rows):
-        here = {row["strategy"]: row for row in select(rows, dataset=graph, order="time", **_PLAIN)}
+        here = {row["strategy"]: row for row in select(rows, dataset=graph, order="time", delay=0)}
         if set(STRATEGIES) <= set(here):
             static, steered = here["static"], here["dtaci"]
             sentences.append(
