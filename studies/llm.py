@@ -184,7 +184,7 @@ def _sizes(rows: Sequence[Row], design: str, method: str) -> dict[str, str]:
 
 
 def figures(rows: Sequence[Row]) -> dict[str, Chart]:
-    """Return the figure: sizes with a few hundred labels, and coverage over the years."""
+    """Return the figure: sizes of sets with a few hundred labels."""
     if not rows:
         return {}
     alt = altair()
@@ -194,32 +194,12 @@ def figures(rows: Sequence[Row]) -> dict[str, Chart]:
         for words, (design, method) in zip(_WORDS, _COMPARED.values(), strict=True)
         if (middle := spread(select(rows, design=design, method=method, labels=labels), "mean_size"))
     ]
-    colour = alt.Color("method:N", sort=None, legend=alt.Legend(title=None, orient="bottom", columns=1))
-    sizes = alt.Chart(alt.Data(values=bars)).encode(
-        x=alt.X("size:Q", title="labels per set"),
-        y=alt.Y("method:N", sort=None, axis=None),
-        row=alt.Row("labels:N", title=None),
-        color=colour,
-    )
-    lines = [
-        {"year": str(row["year"]), "coverage": row["coverage"], "set": f"{row['method']}, {row['design']}"}
-        for row in rows
-        if row["year"]
-    ]
-    level = (
-        alt.Chart(alt.Data(values=[{"level": 0.9}]))
-        .mark_rule(strokeDash=[4, 4], color="grey")
-        .encode(y=alt.Y("level:Q", title="coverage"))
-    )
-    curves = (
-        alt.Chart(alt.Data(values=lines))
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("year:O", title="year", axis=alt.Axis(labelAngle=0)),
-            y=alt.Y("coverage:Q", title="coverage", scale=alt.Scale(domain=[0.88, 0.95])),
-            color=alt.Color("set:N", legend=alt.Legend(title=None, orient="bottom", columns=2)),
+    chart = alt.Chart(alt.Data(values=bars), width=400, height=60).mark_bar()
+    return {
+        "llm": chart.encode(
+            x=alt.X("size:Q", title="labels per set"),
+            y=alt.Y("method:N", sort=None, axis=None),
+            row=alt.Row("labels:N", title=None),
+            color=alt.Color("method:N", sort=None, legend=alt.Legend(title=None, orient="bottom")),
         )
-    )
-    left = sizes.mark_bar().properties(width=260, height=60)
-    panels = alt.hconcat(left, (level + curves).properties(width=320, height=150))
-    return {"llm": panels.resolve_scale(color="independent")}
+    }
