@@ -107,7 +107,7 @@ def informative(row: Row) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class BlockDraw:
-    """A graph, the classifier's probabilities, labels as π₁ draws them, and the numbers that decide who gets ν's."""
+    """A graph, a classifier's probabilities, labels drawn from π₁, and coins that replace some by labels from ν."""
 
     graph: ns.Graph
     probabilities: Floats
@@ -124,12 +124,12 @@ class BlockDraw:
 
 
 def draw(cell: Row, rng: np.random.Generator) -> BlockDraw:
-    """Draw a graph, and what a classifier and nature make of its nodes."""
+    """Draw a graph with its labels and the classifier's probabilities."""
     graph, _ = sbm_graph(cell["n"], cell["p_in"], cell["p_out"], int(rng.integers(2**31)))
     nodes = graph.num_nodes
     believed = _LEAST + (1.0 - (_OTHERS + 1) * _LEAST) * rng.dirichlet(np.ones(_OTHERS), nodes)
     probabilities = np.column_stack([believed, np.full(nodes, _LEAST)])
-    # A label is drawn for each node in proportion to what is believed: what π₁ does.
+    # π₁ draws each label in proportion to the probabilities.
     running = np.cumsum(believed, axis=1)
     labels: Ints = np.sum(running < rng.random((nodes, 1)) * running[:, -1:], axis=1, dtype=np.int64)
     coin = rng.random(nodes)

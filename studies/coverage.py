@@ -1,4 +1,4 @@
-"""The rows of Tables 1, 2 and 3 and of the ablation: who calibrates whom, and what is measured.
+"""The rows of Tables 1, 2 and 3 and of the ablation, under two calibration protocols.
 
 The page ``pages/reproduction.md`` says what the two protocols do. `strict` is what conformal prediction promises: the
 label of an evaluation node calibrates nothing, in no method. `as-published` does what the paper's released code did, to
@@ -7,9 +7,8 @@ compare with the printed tables.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 from unittest.mock import patch
@@ -56,7 +55,6 @@ class ScoredGraph:
     eligible: Ints  #: nodes that may be evaluated: the paper's N^cal
     accuracy: float  #: of the model on all test nodes
     seed: int  #: draws the repetitions
-    train_seconds: float = float("nan")  #: how long the training took; NaN where that is not known
 
     @cached_property
     def scores(self) -> Floats:
@@ -168,7 +166,7 @@ def measure(scored: ScoredGraph, cells: list[Row]) -> list[Row]:
     draws, halves = scored.draws(count, cells[0]["evaluated"]), scored.halves(count)
     balls = [scored.balls(half, i) for i, half in enumerate(halves)]
     for (protocol, alpha), here in grouped(cells, "protocol", "alpha").items():
-        start, rng = time.process_time(), np.random.default_rng([scored.seed, _CHANCE])
+        rng = np.random.default_rng([scored.seed, _CHANCE])
         predict = PROTOCOLS[protocol](scored, here)
         values: list[dict[str, list[float]]] = [{name: [] for name in (*METRICS, "pccv", "pccv_chance")} for _ in here]
         for drawn, half, parts in zip(draws, halves, balls, strict=True):
@@ -181,19 +179,9 @@ def measure(scored: ScoredGraph, cells: list[Row]) -> list[Row]:
                     lists[name].append(metric(sets, scored))
                 lists["pccv"].append(ns.pccv(tested, scored.labels, large))
                 lists["pccv_chance"].append(chance)
-        seconds = (time.process_time() - start) / len(here)
-        rows += [
-            {
-                **cell,
-                "accuracy": scored.accuracy,
-                **{name: _median(np.array(numbers)) for name, numbers in lists.items()},
-                "eligible": int(scored.eligible.size),
-                "test_nodes": scored.graph.num_nodes,
-                "seconds": seconds,
-                "train_seconds": scored.train_seconds,
-            }
-            for cell, lists in zip(here, values, strict=True)
-        ]
+        for cell, lists in zip(here, values, strict=True):
+            medians = {name: _median(np.array(numbers)) for name, numbers in lists.items()}
+            rows.append({**cell, "accuracy": scored.accuracy, **medians})
     return rows
 
 
@@ -218,10 +206,7 @@ def _train(cell: Row, data: NodeDataset) -> NodePredictions:
         return train_label_counts(data, cell["seed"])
     from studies import training
 
-    start = time.process_time()
-    predictions = training.train(data, cell["model"], cell["preset"], cell["seed"], threads=1)
-    about = {**predictions.settings, "preset": cell["preset"], "train_seconds": round(time.process_time() - start, 2)}
-    return replace(predictions.take(data.test), settings=about)
+    return training.train(data, cell["model"], cell["preset"], cell["seed"], threads=1).take(data.test)
 
 
 def scored_graph(cell: Row, folders: Folders) -> ScoredGraph:
@@ -233,12 +218,11 @@ def scored_graph(cell: Row, folders: Folders) -> ScoredGraph:
     graph, labels = data.graph.subgraph(data.test), data.labels[data.test]
     # u belongs to the node's id in the whole graph, wherever it stands in the subgraph.
     matrix = APS().matrix(predictions.take(data.test).probabilities, ns.node_uniforms(data.test, cell["seed"]))
-    seconds, eligible = float(predictions.settings.get("train_seconds", "nan")), eligible_nodes(graph, setup)
-    return ScoredGraph(setup, graph, labels, matrix, eligible, predictions.accuracy, cell["seed"], seconds)
+    return ScoredGraph(setup, graph, labels, matrix, eligible_nodes(graph, setup), predictions.accuracy, cell["seed"])
 
 
 def _coverage_rows(cells: list[Row], folders: Folders) -> list[Row]:
-    # A row takes hundreds of small searches, which pay for compiled kernels that a single one would not be worth.
+    # A row takes hundreds of small searches, so compiled kernels are worth their start-up time.
     with patch.object(threads, "SMALL", 0):
         return measure(scored_graph(cells[0], folders), cells)
 

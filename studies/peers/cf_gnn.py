@@ -37,7 +37,7 @@ from napsets.scores.base import bind, require_graph
 
 #: Share of the reference labels that validate.
 _VALIDATED = 0.25
-#: With fewer reference labels nothing is learned: what is left to each purpose would say nothing.
+#: With fewer reference labels the network is not trained.
 _FEWEST = 8
 #: A probability below it counts as this much: otherwise no correction could bring a label back.
 _LEAST = 1e-6

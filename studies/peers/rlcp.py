@@ -84,23 +84,23 @@ class Balls:
 
 
 def _drawn(nodes: npt.NDArray[np.int64], inside: Any, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Draw an anchor from the ball of each node: the member whose hash, stirred with the node's own, is the smallest.
+    """Draw an anchor from the ball of each node: the member whose hash, mixed with the node's own, is the smallest.
 
     What is drawn depends on the hashes of the node and of its ball alone, not on how nodes are numbered. From a ball of
     all nodes, a place in the order of their hashes is drawn.
     """
-    own = _stirred(hashes[nodes])
+    own = _splitmix64(hashes[nodes])
     rows = np.repeat(np.arange(nodes.size), np.diff(inside.indptr))
-    words = _stirred(own[rows] + hashes[inside.indices])
+    words = _splitmix64(own[rows] + hashes[inside.indices])
     smallest = np.flatnonzero(words == np.minimum.reduceat(words, inside.indptr[:-1])[rows])
     near = np.empty(nodes.size, dtype=np.int64)
     near[rows[smallest]] = inside.indices[smallest]
-    places = (_stirred(own) >> np.uint64(11)).astype(np.float64) * 2.0**-53 * hashes.size
+    places = (_splitmix64(own) >> np.uint64(11)).astype(np.float64) * 2.0**-53 * hashes.size
     anywhere = np.argsort(hashes, kind="stable")[np.minimum(places.astype(np.int64), hashes.size - 1)]
     return np.where(np.diff(inside.indptr) == hashes.size, anywhere, near)
 
 
-def _stirred(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _splitmix64(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Return SplitMix64's output for each state: a bijection that scatters neighbouring words."""
     words = words + np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from importlib import import_module
 from typing import Any
 
@@ -30,12 +29,9 @@ def label_counts(data: NodeDataset) -> Floats:
 def train_label_counts(data: NodeDataset, seed: int) -> NodePredictions:
     """Train on the training nodes, and return the probabilities of the test nodes."""
     boosting = import_module("sklearn.ensemble").HistGradientBoostingClassifier
-    start, columns = time.process_time(), label_counts(data)
+    columns = label_counts(data)
     with import_module("threadpoolctl").threadpool_limits(1):
         model = boosting(max_iter=60, max_leaf_nodes=15, early_stopping=False, random_state=seed)
         model.fit(columns[data.train], data.labels[data.train])
         probabilities = model.predict_proba(columns[data.test]).astype(np.float32)
-    settings = {"train_seconds": round(time.process_time() - start, 2)}
-    return NodePredictions(
-        data.test, probabilities, data.labels[data.test], dataset=data.name, model="label-counts", settings=settings
-    )
+    return NodePredictions(data.test, probabilities, data.labels[data.test], dataset=data.name, model="label-counts")

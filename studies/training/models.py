@@ -5,7 +5,7 @@ To add a model, add an entry to `MODELS`.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -55,10 +55,6 @@ class TrainingSettings:
     epochs: int = 30
     patience: int | None = None
     validations_per_epoch: int = 1
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the settings in a form that JSON can hold."""
-        return asdict(self) | {"fanouts": list(self.fanouts)}
 
 
 # The paper's text (its appendix on training) leaves open batch sizes, taken from the code, and the number of epochs.

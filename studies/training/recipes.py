@@ -190,15 +190,8 @@ def outputs_of(trained: TrainedModel, dataset: NodeDataset, threads: int | None 
 
 def predict(trained: TrainedModel, dataset: NodeDataset, *, threads: int | None = None) -> NodePredictions:
     """Return the probabilities of all nodes, computed on the whole graph; `threads` is that of `fit`."""
-    about = {
-        **trained.settings.as_dict(),
-        "seed": trained.seed,
-        "best_epoch": trained.best_epoch,
-        "validation_accuracy": trained.validation_merit,
-        "dataset": dict(dataset.settings),
-    }
     probabilities = torch.softmax(outputs_of(trained, dataset, threads).double(), dim=1).float().numpy()
-    origin = (dataset.split, dataset.name, trained.name, about)
+    origin = (dataset.split, dataset.name, trained.name)
     nodes = np.arange(dataset.num_nodes)
     return NodePredictions(nodes, probabilities, dataset.labels, *origin, class_names=dataset.class_names)
 

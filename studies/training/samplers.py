@@ -59,7 +59,7 @@ class Batch:
 def _csr_tensor(offsets: IntArray, columns: IntArray, values: npt.NDArray[Any] | None, width: int) -> Tensor:
     data = torch.ones(columns.size) if values is None else torch.from_numpy(values)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch calls CSR a beta, and a read-only array a danger
+        warnings.simplefilter("ignore")  # torch warns that CSR is in beta, and about read-only arrays
         crow, col = torch.from_numpy(offsets), torch.from_numpy(columns)
         return torch.sparse_csr_tensor(crow, col, data, size=(offsets.size - 1, width), check_invariants=False)
 
@@ -127,7 +127,7 @@ def _by_layer(
     levels, counts, columns, sizes = [seeds], [], [], [seeds.size]
     for step in steps:
         rows, read = step(levels[-1])
-        fresh = _marked(read[place[read] < 0], size)
+        fresh = np.unique(read[place[read] < 0])
         place[fresh] = sizes[-1] + np.arange(fresh.size)
         counts.append(np.bincount(rows, minlength=levels[-1].size))
         columns.append(place[read])
@@ -167,7 +167,7 @@ def shadow_batch(
     member[start] = True
     for _ in range(depth):
         _, drawn = of_same_ego(level, draw_neighbours(graph, level % size, fanout, rng))
-        level = _marked(drawn[~member[drawn]], member.size)
+        level = np.unique(drawn[~member[drawn]])
         member[level] = True
 
     def inside(keys: IntArray) -> Pairs:
@@ -181,13 +181,6 @@ def shadow_batch(
         degrees = (inside_of_each @ graph.to_scipy().astype(np.int32).T).toarray().ravel()[keys]
         offsets, columns, values = with_self_loops(offsets, columns, degrees)
     return Batch(keys % size, offsets, columns, values, sizes)
-
-
-def _marked(numbers: IntArray, size: int) -> IntArray:
-    """Return the distinct numbers among some below `size`, ascending."""
-    flags = np.zeros(size, dtype=bool)
-    flags[numbers] = True
-    return np.flatnonzero(flags)
 
 
 def chunks(nodes: IntArray, size: int) -> list[IntArray]:
