@@ -15,11 +15,10 @@ from typing import Any, TypeVar
 
 from napsets import InvalidInputError, NapsetsError
 from napsets.methods import METHODS
-from studies import drift_study, leaderboard, llm, paper, sets
+from studies import drift, leaderboard, llm, paper, sets
 from studies.collections import COLLECTION, DATA, TIMED, file_name, is_available
 from studies.coverage import PROTOCOLS
 from studies.draws import FEATURED, MODELS, DrawScope
-from studies.drift import DRIFT
 from studies.paper_tables import Scope
 from studies.rows import Folders, Kind
 from studies.setups import MODELS as PAPER_MODELS
@@ -128,15 +127,17 @@ def run(arguments: argparse.Namespace) -> tuple[list[str | Table], Callable[[], 
         return llm.summary(rows), lambda: llm.page(rows), lambda: llm.figures(rows)
     if command == "drift":
         names = arguments.dataset or (["metamath-nf", "eips"] if quick else [*TIMED])
-        cells = drift_study.drift_cells(names, arguments.seeds or 1, arguments.alpha)
-        _compute(arguments, {DRIFT: cells})
-        streams = DRIFT.rows_of(cells, results)
-        return drift_study.summary(streams), lambda: drift_study.page(streams), lambda: drift_study.figures(streams)
+        cells = drift.drift_cells(names, arguments.seeds or 1, arguments.alpha)
+        _compute(arguments, {drift.DRIFT: cells})
+        streams = drift.DRIFT.rows_of(cells, results)
+        return drift.summary(streams), lambda: drift.page(streams), lambda: drift.figures(streams)
     if command in ("leaderboard", "sets"):
         study = leaderboard if command == "leaderboard" else sets
-        scope = _narrowed(study.QUICK if quick else study.FULL, arguments, repetitions=arguments.repetitions)
-        _compute(arguments, {study.KIND: scope.cells()})
-        rows = scope.rows(study.KIND, results)
+        scopes = [study.QUICK] if quick else study.SCOPES[:1] if arguments.share else study.SCOPES
+        scopes = [_narrowed(scope, arguments, repetitions=arguments.repetitions) for scope in scopes]
+        cells = [cell for scope in scopes for cell in scope.cells()]
+        _compute(arguments, {study.KIND: cells})
+        rows = study.KIND.rows_of(cells, results)
         return study.summary(rows), lambda: study.page(rows), lambda: study.figures(rows)
     extent = _narrowed(paper.QUICK if quick else paper.FULL, arguments, ablation_models=tuple(arguments.model or ()))
     _compute(arguments, paper.cells_of(command, extent, quick=quick))

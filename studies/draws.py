@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,22 +28,22 @@ from napsets.methods import METHODS, CalibrationData, make_method
 from napsets.methods.table import suitable
 from studies.collections import COLLECTION, load
 from studies.rows import Folders, Kind, kept_predictions
-from studies.tables import Ints, Row, grouped, select
+from studies.tables import Ints, Row, grouped
 
 #: The groupings over which coverage is to be even.
 KINDS = ("neighbourhood", "class", "degree", "confidence")
 #: The graphs that methods are compared on by default.
 GRAPHS = ("amazon-computers", *COLLECTION)
-#: Two that look at neighbours, and one that does without the graph.
+#: Two models that use the graph, and one that does not.
 MODELS = ("graphsage-mean", "gcn", "mlp")
 #: How models are trained: the preset, and what differs from it. With a few hundred training nodes, 30 epochs are too
 #: few.
 PRESET = "graph_cp-6fc8783"
 CHANGES: dict[str, Any] = {"sampler": "full", "epochs": 100, "weight_decay": 5e-4}
-#: What follows the name of a method that also compares nodes by their features, and the methods that do.
+#: The suffix of methods that also use the features of nodes, and the names of these methods.
 WITH_FEATURES = " with features"
 FEATURED = tuple(f"{name}{WITH_FEATURES}" for name in ("informed", "auto", "auto-small"))
-#: Below this many, features are quantities of different kinds; from there on they are words.
+#: Fewer features than this are standardised column by column; more are taken for words and scaled row by row.
 _FEW_FEATURES = 50
 
 
@@ -55,7 +54,7 @@ class DrawScope:
     datasets: tuple[str, ...] = GRAPHS
     models: tuple[str, ...] = MODELS
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)  #: of the split and the training
-    shares: tuple[float, ...] = (0.05, 0.3)  #: of the test nodes that are labelled
+    shares: tuple[float, ...] = (0.05, 0.3)  #: of the test nodes that are labelled; from 1 on, their number
     repetitions: int = 1  #: draws of labelled nodes
     #: Names from the table of methods, or these followed by `WITH_FEATURES`; None for all of them.
     methods: tuple[str, ...] | None = None
@@ -74,19 +73,6 @@ class DrawScope:
             if method not in self.slow or (model == self.models[0] and repetition == 0)
         ]
 
-    def rows(self, kind: Kind, results: Path) -> list[Row]:
-        """Return the rows of the scope, also those of methods that the table of methods has no more."""
-        return [
-            row
-            for row in select(kind.read(results), alpha=self.alpha)
-            if row["dataset"] in self.datasets
-            and row["model"] in self.models
-            and row["seed"] in self.seeds
-            and row["share"] in self.shares
-            and row["repetition"] < self.repetitions
-            and (self.methods is None or row["method"] in self.methods)
-        ]
-
 
 @dataclass(frozen=True, eq=False)
 class PredictedGraph:
@@ -96,6 +82,11 @@ class PredictedGraph:
     probabilities: npt.NDArray[np.floating]
     labels: Ints
     features: Any  #: as they come with the graph, for methods that compare nodes by them
+
+    @cached_property
+    def accuracy(self) -> float:
+        """Accuracy of the model on all nodes."""
+        return float((self.probabilities.argmax(axis=1) == self.labels).mean())
 
     @cached_property
     def directions(self) -> Features:
@@ -124,18 +115,17 @@ class Draw:
 
 
 def draw(predicted: PredictedGraph, share: float, name: Sequence[object], seed: int, alpha: float = 0.1) -> Draw:
-    """Label a share of the nodes at random: the same for every model and method.
+    """Label a share of the nodes, or a number of them, at random: the same for every model and method.
 
     The draw depends on `name` alone; `seed` is that of the methods' own choices, and of the neighbourhoods that
     evaluate them.
     """
     text = "/".join(map(str, name)).encode()
     rng = np.random.default_rng(int.from_bytes(blake2b(text, digest_size=8).digest(), "big"))
-    order, count = rng.permutation(predicted.labels.size), int(share * predicted.labels.size)
-    if not 0 < count < predicted.labels.size:
-        raise ns.InvalidInputError(
-            f"`share` must label some of {predicted.labels.size} nodes and not all; got {share:g}"
-        )
+    nodes = predicted.labels.size
+    order, count = rng.permutation(nodes), int(share if share >= 1 else share * nodes)
+    if not 0 < count < nodes:
+        raise ns.InvalidInputError(f"`share` must label some of {nodes} nodes and not all; got {share:g}")
     labelled, rest = np.sort(order[:count]), np.sort(order[count:])
     seen = np.full(predicted.labels.size, -1, dtype=np.int64)
     seen[labelled] = predicted.labels[labelled]
@@ -151,32 +141,27 @@ def draw(predicted: PredictedGraph, share: float, name: Sequence[object], seed: 
 
 
 def draw_kind(
-    folder: str,
-    columns: Iterable[str],
-    name_and_seed: Callable[[Row], tuple[tuple[object, ...], int]],
-    *,
-    shipped: bool = False,
+    folder: str, name_and_seed: Callable[[Row], tuple[tuple[object, ...], int]], *, shipped: bool = False
 ) -> Kind:
     """Return the kind of rows of a study that compares methods on drawn labels.
 
-    `columns` are the measured columns that a row has; `name_and_seed` gives the last two arguments of `draw` for a
-    cell; with `shipped`, predictions for Amazon are those that come with napsets.
+    `name_and_seed` gives the name and the seed of a cell's draw; with `shipped`, predictions for Amazon are those that
+    come with napsets.
     """
 
     def compute(cells: list[Row], folders: Folders) -> list[Row]:
         """Return the rows of one model's cells; methods that cannot run have none, and a warning says why."""
         predicted, rows = predicted_graph(cells[0], folders, shipped=shipped), []
-        accuracy = float((predicted.probabilities.argmax(axis=1) == predicted.labels).mean())
         for same_draw in grouped(cells, "share", "repetition", "alpha").values():
             first = same_draw[0]
             drawn = draw(predicted, first["share"], *name_and_seed(first), first["alpha"])
             for cell in same_draw:
                 try:
-                    measured = measure(cell["method"], drawn) | {"accuracy": accuracy}
+                    measured = measure(cell["method"], drawn)
                 except ns.NapsetsError as error:
                     warnings.warn(f"{cell['method']} is left out: {error}", RuntimeWarning, stacklevel=1)
                     continue
-                rows.append(cell | {name: measured[name] for name in columns})
+                rows.append(cell | measured)
         return rows
 
     settings = ("dataset", "model", "seed", "share", "repetition", "method", "alpha")
@@ -184,36 +169,33 @@ def draw_kind(
 
 
 def measure(name: str, drawn: Draw) -> Row:
-    """Let a method predict sets for all nodes that are not labelled, and evaluate them; seconds are processor time."""
+    """Let a method predict sets for all nodes that are not labelled, and evaluate them.
+
+    An excess is the coverage gap over groups of a kind, less what chance alone gives; seconds are processor time.
+    """
     start, method = time.process_time(), name.removesuffix(WITH_FEATURES)
     inputs = drawn.inputs if method == name else drawn.with_features
     if method == "snaps":  # whose features are compared as they are, not along directions
         features = check_features("features", drawn.predicted.features, drawn.truth.size)
         inputs = replace(inputs, features=features, _scored={})
     with warnings.catch_warnings():
-        # Caveats of a method on one draw (groups with few labels, say) show in what is measured over many.
+        # Warnings about a single draw (groups with few labels, say) show in the averages over many.
         warnings.simplefilter("ignore", ns.NapsetsWarning)
         calibrated = make_method(method, **suitable(method, drawn.settings)).calibrate_data(inputs)
         sets = calibrated.predict(drawn.rest, drawn.settings["alpha"], threads=1)
-    seconds, choice = time.process_time() - start, getattr(calibrated, "choice", None)
-    measured: Row = {
+    seconds = time.process_time() - start
+    return {
         "labels": int(drawn.inputs.calibration.size),
         "level_labels": calibrated.level_size,
-        "exact": calibrated.is_exact,
         "nodes": len(sets),
-        "classes": sets.num_classes,
-        "choice": "" if choice is None else choice.name,
+        "accuracy": drawn.predicted.accuracy,
         "seconds": round(seconds, 4),
         "coverage": ns.coverage(sets, drawn.truth),
         "mean_size": ns.mean_size(sets),
         "empty_rate": ns.empty_rate(sets),
         "full_rate": ns.full_rate(sets),
+        **{f"excess_{kind}": ns.coverage_gap(sets, drawn.truth, drawn.groups[kind]).excess for kind in KINDS},
     }
-    for kind, groups in drawn.groups.items():
-        gap = ns.coverage_gap(sets, drawn.truth, groups)
-        measured |= {f"{part}_{kind}": getattr(gap, part) for part in ("gap", "excess", "chance")}
-        measured |= {f"share_{kind}": gap.share, f"groups_{kind}": int(gap.groups.size)}
-    return measured
 
 
 def predicted_graph(cell: Row, folders: Folders, *, shipped: bool = False) -> PredictedGraph:
@@ -229,15 +211,13 @@ def predicted_graph(cell: Row, folders: Folders, *, shipped: bool = False) -> Pr
 
 
 def train(cell: Row, data: NodeDataset) -> NodePredictions:
-    """Train a model; the time it took is in the settings of the predictions."""
+    """Train a model, and return its rounded predictions on the test nodes."""
     from studies import training
 
-    start = time.perf_counter()
     # One thread, so that runs side by side do not fight for cores, and so that last digits do not depend on it.
     predictions = training.train(scaled(data), cell["model"], PRESET, cell["seed"], threads=1, **CHANGES)
-    settings = {**predictions.settings, "train_seconds": round(time.perf_counter() - start, 2)}
-    rows, labels = round_rows(predictions.probabilities[data.test]), data.labels[data.test]
-    return NodePredictions(data.test, rows, labels, dataset=data.name, model=cell["model"], settings=settings)
+    tested = predictions.take(data.test)
+    return replace(tested, probabilities=round_rows(tested.probabilities))
 
 
 def scaled(data: NodeDataset) -> NodeDataset:
@@ -245,7 +225,7 @@ def scaled(data: NodeDataset) -> NodeDataset:
     if data.num_features < _FEW_FEATURES:
         dense = data.feature_rows(slice(None)).astype(np.float64)
         return replace(data, features=(dense - dense.mean(axis=0)) / np.maximum(dense.std(axis=0), 1e-9))
-    features: Any = data.features  # SciPy's types know no choice between dense and sparse
+    features: Any = data.features  # SciPy's stubs have no type for dense or sparse
     rows = sp.csr_array(features).astype(np.float64)
     lengths = np.sqrt((rows**2).sum(axis=1))
     return replace(data, features=(sp.diags_array(1.0 / np.maximum(lengths, 1e-9)) @ rows).astype(np.float32).tocsr())

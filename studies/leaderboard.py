@@ -5,27 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from napsets.methods import title
-from studies.draws import KINDS, MODELS, DrawScope, draw_kind
-from studies.standings import BASELINE, SMALL_BASELINE, front_figure, make_standings, overall
-from studies.tables import Chart, Columns, Row, Table, distinct, fill_page, fold, grouped, percent, select
+from studies.draws import MODELS, DrawScope, draw_kind
+from studies.standings import BASELINE, front_figure, make_standings, overall
+from studies.tables import Chart, Columns, Row, Table, distinct, fill_page, grouped, percent, select
 
 COMMAND = "python -m studies leaderboard --jobs 2 --page docs/leaderboard.md"
 FULL = DrawScope(slow=("cf-gnn",))
+SCOPES = (FULL,)
 #: One or two minutes: four graphs of different kinds, two models, one seed.
 QUICK = DrawScope(("cora-ml", "citeseer-full", "squirrel-filtered", "tolokers"), (MODELS[0], MODELS[-1]), (0,), (0.3,))
 KIND = draw_kind(
     "leaderboard",
-    (
-        *("labels", "level_labels", "nodes", "classes", "accuracy", "choice", "seconds"),
-        *("coverage", "mean_size", "empty_rate", "full_rate"),
-        *(f"{part}_{kind}" for kind in KINDS for part in ("gap", "chance", "share")),
-    ),
     lambda cell: (
         (cell["dataset"], f"{cell['share']:g}", cell["seed"], cell["repetition"]),
         1000 * cell["seed"] + cell["repetition"],
     ),
 )
-_CAPTION = "Set size and unevenness of coverage of each method on each graph, {} of the nodes labelled"
 
 
 def summary(rows: Sequence[Row]) -> list[str | Table]:
@@ -37,20 +32,18 @@ def summary(rows: Sequence[Row]) -> list[str | Table]:
 
 
 def figures(rows: Sequence[Row]) -> dict[str, Chart]:
-    """Return the pictures by name, one for each share of labels."""
-    return {_picture(share): front_figure(standings) for share, standings in _by_share(rows).items()}
+    """Return the picture, of the largest share of labels."""
+    by_share = _by_share(rows)
+    return {"leaderboard-front": front_figure(by_share[max(by_share)])} if by_share else {}
 
 
 def page(rows: Sequence[Row]) -> str:
-    """Return the page in Markdown: pictures, findings, and one table for each share of labels."""
+    """Return the page in Markdown: the picture, findings, and one table for each share of labels."""
     by_share = _by_share(rows)
     if not by_share:
         return fill_page("leaderboard", COMMAND, {})
-    pictures = {share: f"![{_CAPTION.format(percent(share))}](figures/{_picture(share)}.svg)" for share in by_share}
-    first = max(by_share)
     parts = {
-        "labelled": percent(first),
-        "picture": pictures.pop(first),
+        "labelled": percent(max(by_share)),
         "findings": [
             f"With {percent(share)} of the nodes labelled:\n\n- " + "\n- ".join(findings(by_share[share]))
             for share in sorted(by_share, reverse=True)
@@ -58,22 +51,14 @@ def page(rows: Sequence[Row]) -> str:
         "settings": _settings(rows),
         "baseline": BASELINE,
         "baseline_title": title(BASELINE),
-        "small_title": title(SMALL_BASELINE),
         "target": 1.0 - rows[0]["alpha"],
-        "results": [
-            *(_overall_table(overall(standings), share) for share, standings in by_share.items()),
-            *(fold(f"Picture: {percent(share)} labelled", picture) for share, picture in pictures.items()),
-        ],
+        "results": [_overall_table(overall(standings), share) for share, standings in by_share.items()],
     }
     return fill_page("leaderboard", COMMAND, parts)
 
 
 def _by_share(rows: Sequence[Row]) -> dict[float, list[Row]]:
     return dict(sorted(grouped(make_standings(rows), "share").items()))
-
-
-def _picture(share: float) -> str:
-    return f"leaderboard-front-{round(100 * share):02d}"
 
 
 def findings(standings: Sequence[Row]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The sets study: set sizes and evenness of coverage compared with split APS on a dozen graphs, many repetitions.
+"""The sets study: set sizes and evenness of coverage on a dozen graphs, compared with methods without a graph.
 
 The models are those of the leaderboard with seed 0, except GraphSAGE on Amazon, whose predictions are included in the
 package. All predictions are kept in the repository, so that the study needs no torch and gives the same results
@@ -8,7 +8,8 @@ everywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
@@ -21,18 +22,16 @@ from studies.tables import Chart, Columns, Entry, Row, Table, distinct, fill_pag
 
 COMMAND = "python -m studies sets --page docs/sets.md"
 METHODS = (BASELINE, "thr", "naps", "naps-exact", "daps", "informed", "auto", "auto-small", *FEATURED)
-FULL = DrawScope(models=MODELS[:2], seeds=(0,), repetitions=3, methods=METHODS)
 #: The methods that choose automatically, with features and without.
 AUTOMATIC = ("auto", "auto-small", *FEATURED[1:])
+FULL = DrawScope(models=MODELS[:2], seeds=(0,), repetitions=10, methods=METHODS)
+#: 100 labels: with fewer, the methods that choose automatically use all of them for one threshold.
+FEW = replace(FULL, shares=(100,), repetitions=40, methods=(BASELINE, "thr", *AUTOMATIC))
+SCOPES = (FULL, FEW)
 #: Three small graphs, two repetitions.
 QUICK = DrawScope(("cora-ml", "citeseer-full", "squirrel-filtered"), MODELS[:2], (0,), repetitions=2, methods=METHODS)
 KIND = draw_kind(
     "sets",
-    (
-        *("labels", "level_labels", "exact", "nodes", "classes", "accuracy", "choice", "seconds"),
-        *("coverage", "mean_size", "empty_rate", "full_rate"),
-        *(f"{part}_{kind}" for kind in KINDS for part in ("gap", "share", "excess", "groups")),
-    ),
     lambda cell: ((cell["dataset"], f"{cell['share']:g}", cell["repetition"]), cell["repetition"]),
     shipped=True,
 )
@@ -43,29 +42,34 @@ was chosen, and the repetitions are independent draws. Every mean coverage there
 
 
 def summary(rows: Sequence[Row]) -> list[str | Table]:
-    """Return the tables that the command prints: the comparison with split APS, for each share of labels."""
-    standings = make_standings(rows, by_model=True)
-    return [table for share in distinct(standings, "share") for table in _comparison(standings, share)]
+    """Return the tables that the command prints: the comparison for each share of labels, and that with few labels."""
+    by_share = _standings_by_share(rows)
+    tables = [table for share, standings in by_share.items() if share < 1 for table in _comparison(standings, share)]
+    return [*tables, *(few_labels_table(standings, share) for share, standings in by_share.items() if share >= 1)]
 
 
 def page(rows: Sequence[Row]) -> str:
     """Return the page in Markdown: the comparison, tests of coverage, and the tables of single models and graphs."""
-    standings = make_standings(rows, by_model=True)
-    if not standings:
+    by_share = {share: standings for share, standings in _standings_by_share(rows).items() if share < 1}
+    if not by_share:
         return fill_page("sets", COMMAND, {})
-    counts, shares, models = (distinct(standings, name) for name in ("draws", "share", "place"))
-    tested = [line for method in AUTOMATIC for line in _test_sentences(rows, method)]
+    shared = [row for row in rows if row["share"] < 1]
+    models = distinct(shared, "model")
+    tested = [line for method in AUTOMATIC for line in _test_sentences(shared, method)]
     parts = {
-        "graphs": len(distinct(standings, "dataset")),
+        "graphs": len(distinct(shared, "dataset")),
         "models": len(models),
-        "repetitions": f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}",
-        "everywhere": [aims_table(standings), *summary(rows)],
+        "repetitions": len(distinct(shared, "repetition")),
+        "everywhere": [aims_table(by_share), *summary(rows)],
         "tests": [_LAW, "\n".join(tested)] if tested else "",
-        "by_graph": [
-            table for share, model in product(shares, models) for table in _graph_tables(standings, rows, share, model)
-        ],
+        "by_graph": [_graph_table(by_share[share], shared, share, model) for share, model in product(by_share, models)],
     }
     return fill_page("sets", COMMAND, parts)
+
+
+def _standings_by_share(rows: Sequence[Row]) -> dict[float, list[Row]]:
+    """Return the standings on each graph and model by the share, or the number, of labels."""
+    return dict(sorted(grouped(make_standings(rows, by_model=True), "share").items()))
 
 
 def figures(rows: Sequence[Row]) -> dict[str, Chart]:
@@ -73,15 +77,10 @@ def figures(rows: Sequence[Row]) -> dict[str, Chart]:
     return {}
 
 
-def _in_order(names: Iterable[str], order: Sequence[str]) -> list[str]:
-    """Return names in this order, and those that it lacks after them."""
-    return sorted(set(names), key=lambda name: (order.index(name) if name in order else len(order), name))
-
-
-def compare_with_split(standings: Iterable[Row], share: float) -> dict[str, Row]:
-    """Compare each method with split APS on all graphs and models."""
-    summaries = {row["method"]: row for row in overall(select(standings, share=share))}
-    return {method: summaries[method] for method in _in_order(summaries, METHODS)}
+def compare_with_split(standings: Sequence[Row]) -> dict[str, Row]:
+    """Compare each method with split APS on all graphs and models of one share of labels."""
+    summaries = {row["method"]: row for row in overall(standings)}
+    return {method: summaries[method] for method in METHODS if method in summaries}
 
 
 _SIZES: Columns = {
@@ -98,8 +97,8 @@ _SIZES: Columns = {
 
 
 def _comparison(standings: Sequence[Row], share: float) -> list[Table]:
-    """Return sizes relative to split APS and split THR, and gaps relative to split APS."""
-    summaries = compare_with_split(standings, share).values()
+    """Sizes relative to split APS and split THR, and gaps relative to split APS."""
+    summaries = compare_with_split(standings).values()
     where, heads = f"{percent(share)} labelled", ["method", "all", *KINDS]
     gaps: list[list[Entry]] = [[row["method"], *row["gap_ratio"].values()] for row in summaries]
     notes = ["Means over graphs and models: of the ratios of mean sizes, of coverage, and of empty and full sets."]
@@ -116,11 +115,11 @@ def _comparison(standings: Sequence[Row], share: float) -> list[Table]:
 _AIMS = {"auto": ("split APS", "arithmetic", "worst"), "auto-small": ("split THR", "small_ratio", "small_worst")}
 
 
-def aims_table(standings: Sequence[Row]) -> Table:
+def aims_table(by_share: Mapping[float, Sequence[Row]]) -> Table:
     """Compare `auto` and `auto-small` with the method without a graph that has the same aim."""
     lines: list[list[Entry]] = []
-    for share, method in product(distinct(standings, "share"), _AIMS):
-        rows, (base, ratio, worst) = compare_with_split(standings, share), _AIMS[method]
+    for (share, standings), method in product(by_share.items(), _AIMS):
+        rows, (base, ratio, worst) = compare_with_split(standings), _AIMS[method]
         both = [rows.get(name) for name in (f"{method}{WITH_FEATURES}", method)]
         numbers: list[Entry] = [None if row is None else row[name] for row in both for name in (ratio, worst)]
         compared = (*both, rows.get(SMALL_BASELINE))
@@ -132,6 +131,20 @@ def aims_table(standings: Sequence[Row]) -> Table:
         "Sizes relative to the method compared with, excess gaps relative to those of split APS; means over graphs."
     ]
     return Table("Smaller than what there is without a graph?", heads, lines, dict.fromkeys(heads, 2), notes)
+
+
+def few_labels_table(standings: Sequence[Row], labels: float) -> Table:
+    """Compare `auto` and `auto-small` on each graph with the method without a graph that has the same aim."""
+    lines: list[list[Entry]] = []
+    for setting, places in grouped(standings, "setting").items():
+        ratios = {row["method"]: row["small_ratio" if "small" in row["method"] else "ratio"] for row in places}
+        lines.append([setting, *(ratios.get(method) for method in AUTOMATIC)])
+    heads = ["graph and model", *AUTOMATIC]
+    notes = [
+        f"Means over {standings[0]['draws']} draws: `auto` relative to split APS, `auto-small` relative to split THR. "
+        "With fewer than 15 labels per class both use all labels for one threshold, and the ratio is 1."
+    ]
+    return Table(f"{labels:g} labels: size of sets relative to the method without a graph", heads, lines, notes=notes)
 
 
 class CoverageTest(NamedTuple):
@@ -186,16 +199,15 @@ def _test_sentences(rows: Sequence[Row], method: str) -> list[str]:
     ]
 
 
-def _graph_tables(standings: Sequence[Row], rows: Sequence[Row], share: float, model: str) -> list[Table]:
-    """Return size and excess gaps of each method on each graph."""
-    places = {(row["dataset"], row["method"]): row for row in select(standings, share=share, place=model)}
-    methods, known = _in_order((method for _, method in places), METHODS), select(rows, share=share, model=model)
-    about, tables = {row["dataset"]: [row["labels"], row["accuracy"]] for row in known}, []
-    for name, heading, digits in (("size", "mean size", 2), ("total", "sum of excess gaps", 3)):
-        lines: list[list[Entry]] = [
-            [graph, *about[graph], *(places[graph, m][name] if (graph, m) in places else None for m in methods)]
-            for graph in _in_order((dataset for dataset, _ in places), GRAPHS)
-        ]
-        title = f"{percent(share)} labelled, {model}: {heading}"
-        tables.append(Table(title, ["graph", "labels", "accuracy", *methods], lines, dict.fromkeys(methods, digits)))
-    return tables
+def _graph_table(standings: Sequence[Row], rows: Sequence[Row], share: float, model: str) -> Table:
+    """Return the mean set size of each method on each graph."""
+    sizes = {(row["dataset"], row["method"]): row["size"] for row in select(standings, place=model)}
+    about = {row["dataset"]: [row["labels"], row["accuracy"]] for row in select(rows, share=share, model=model)}
+    methods = [method for method in METHODS if any(method == known for _, known in sizes)]
+    lines: list[list[Entry]] = [
+        [graph, *about[graph], *(sizes.get((graph, method)) for method in methods)]
+        for graph in GRAPHS
+        if graph in about
+    ]
+    title = f"{percent(share)} labelled, {model}: mean size"
+    return Table(title, ["graph", "labels", "accuracy", *methods], lines, dict.fromkeys(methods, 2))

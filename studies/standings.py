@@ -13,9 +13,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from napsets.methods import title
 from studies.draws import KINDS
-from studies.peers import TITLES
 from studies.tables import Chart, MeanInterval, Row, altair, colours, grouped, interval, panels
 
 #: The method that all others are compared with: split conformal prediction with the paper's score. The other method
@@ -30,7 +28,7 @@ _COLOURS = {"on the front": "#0072B2", "not on it": "#999999", "does not cover":
 _STANDINGS = """
 with drawn as (
     select *, {place} as place, row_number() over () as position,
-        [{excess}] as excesses, list_avg(excesses) as excess
+        list_avg([{excess}]) as excess
     from rows
 ), paired as (
     select drawn.*, base.mean_size as base_size, base.excess as base_excess, small.mean_size as small_size
@@ -59,7 +57,7 @@ with drawn as (
     from paired group by all
 ), standing as (
     select measured.* exclude difference, baseline.size * ratio as size, difference + baseline.gap as gap,
-        coverage_error, list_sum([{excess_names}]) as total,
+        coverage_error, list_sum([{excess}]) as total,
         coverage >= 1 - alpha - {clearly} * coverage_error as covers,
         case when place = '' then dataset else dataset || ', ' || place end as setting
     from measured join baseline using (dataset, place, share) join chance using (dataset, place, share, method)
@@ -97,18 +95,13 @@ def make_standings(rows: Iterable[Row], *, by_model: bool = False) -> list[Row]:
     table = pa.Table.from_pylist(list(rows))
     if not len(table):
         return []
-    columns = set(table.column_names)
-    excess = {
-        kind: f"excess_{kind}" if f"excess_{kind}" in columns else f"gap_{kind} - chance_{kind}" for kind in KINDS
-    }
     query = _STANDINGS.format(
         place="model" if by_model else "''",
-        excess=", ".join(excess.values()),
+        excess=", ".join(f"excess_{kind}" for kind in KINDS),
         baseline=BASELINE,
         smallest=SMALL_BASELINE,
         order="model, seed, repetition",
-        excess_means=", ".join(f"avg(excesses[{i}]) as excess_{kind}" for i, kind in enumerate(KINDS, 1)),
-        excess_names=", ".join(f"excess_{kind}" for kind in KINDS),
+        excess_means=", ".join(f"avg(excess_{kind}) as excess_{kind}" for kind in KINDS),
         clearly=_CLEARLY,
     )
     with duckdb.connect() as connection:
@@ -177,16 +170,9 @@ def front_figure(standings: Sequence[Row]) -> Chart:
     return panels(charts, 3).resolve_scale(color="shared")
 
 
-def _title(method: str) -> str:
-    return TITLES.get(method) or title(method)
-
-
 def _panel(methods: Sequence[Row], graph: str) -> Chart:
     alt, best = altair(), sorted((row["size"], row["gap"]) for row in methods if row["on_front"])
-    points = [
-        {"method": _title(row["method"]), "size": row["size"], "gap": row["gap"], "place": _word(row)}
-        for row in methods
-    ]
+    points = [{"method": row["method"], "size": row["size"], "gap": row["gap"], "place": _word(row)} for row in methods]
     # Logarithmic, because the sets of NAPS as published may be several times as large as the others.
     wide, high = alt.Scale(type="log", nice=False, padding=12), alt.Scale(zero=False, padding=12)
     x = alt.X("size:Q", title="mean size", scale=wide, axis=alt.Axis(tickCount=5, format="~g"))

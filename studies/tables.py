@@ -159,11 +159,6 @@ def fill_page(name: str, command: str, parts: Mapping[str, object]) -> str:
     return re.sub(r"^## .*\n\n(?=## )", "", page.strip() + "\n", flags=re.MULTILINE)
 
 
-def fold(summary: str, *parts: str | Table) -> str:
-    """Return parts of a page behind a summary that opens at a click, on GitHub and in the documentation."""
-    return "\n\n".join([f'<details markdown="1">\n<summary>{summary}</summary>', *map(str, parts), "</details>"])
-
-
 def write_page(path: Path, text: str, figures: Mapping[str, Chart]) -> None:
     """Write a page, and its figures as SVG into ``figures`` beside it."""
     folder = path.parent / "figures"

@@ -14,16 +14,4 @@ from __future__ import annotations
 
 from studies.peers import cf_gnn, edge_ex, node_ex, pagerank, rlcp
 
-__all__ = ["TITLES", "cf_gnn", "edge_ex", "node_ex", "pagerank", "rlcp"]
-
-#: How tables and figures name them: as their papers do.
-TITLES = {
-    "cf-gnn": "CF-GNN",
-    "daps-thr": "DAPS THR",
-    "daps-tuned": "DAPS tuned",
-    "edge-ex": "EdgeEx",
-    "node-ex": "NodeEx",
-    "pagerank": "PageRank",
-    "pagerank-exact": "PageRank exact",
-    "rlcp": "RLCP",
-}
+__all__ = ["cf_gnn", "edge_ex", "node_ex", "pagerank", "rlcp"]

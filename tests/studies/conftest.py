@@ -16,10 +16,14 @@ from studies.setups import SETUPS, Setup
 SMALL = Setup("small", "Small", cutoff=20, strata=((0, 1), (2, 3), (4, 6)), largest_balls=3, geometric_offset=1)
 
 
+def register_peers(patch):
+    for table, name, entry in PEERS:
+        patch.setitem(table, name, entry)
+
+
 @pytest.fixture(autouse=True)
 def peers(monkeypatch):
-    for table, name, entry in PEERS:
-        monkeypatch.setitem(table, name, entry)
+    register_peers(monkeypatch)
 
 
 def small_graph(seed=0):

@@ -12,12 +12,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from studies import drift_study, leaderboard, llm, paper, sets
+from studies import drift, leaderboard, llm, paper, sets
 from studies.block_model import BLOCKS, block_cells
 from studies.coverage import COVERAGE, DATASETS
 from studies.drift import DRIFT
 from studies.rows import Folders
-from studies.tables import svg
+from studies.tables import select, svg
+
+from .conftest import register_peers
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
@@ -42,14 +44,17 @@ def assert_recomputed(kind, cells):
 def studies():
     """Page and figures of every study, by the name of the page."""
     paper_rows = paper.PaperRows.read(RESULTS, paper.FULL)
-    board, close = (study.FULL.rows(study.KIND, RESULTS) for study in (leaderboard, sets))
-    streams = DRIFT.rows_of(drift_study.drift_cells(), RESULTS)
+    with pytest.MonkeyPatch.context() as patch:
+        register_peers(patch)  # whose rows the leaderboard shows
+        cells = {study: [cell for scope in study.SCOPES for cell in scope.cells()] for study in (leaderboard, sets)}
+    board, close = (study.KIND.rows_of(wanted, RESULTS) for study, wanted in cells.items())
+    streams = DRIFT.rows_of(drift.drift_cells(), RESULTS)
     papers = llm.LLM.rows_of(llm.llm_cells(), RESULTS)
     return {
         "reproduction": (paper.page(paper_rows), paper.figures(paper_rows)),
         "leaderboard": (leaderboard.page(board), leaderboard.figures(board)),
         "sets": (sets.page(close), sets.figures(close)),
-        "drift": (drift_study.page(streams), drift_study.figures(streams)),
+        "drift": (drift.page(streams), drift.figures(streams)),
         "tasks/llm": (llm.page(papers), llm.figures(papers)),
     }
 
@@ -110,22 +115,23 @@ def test_rows_of_the_block_model_follow_from_their_settings():
     [
         (leaderboard, ("squirrel-filtered", "graphsage-mean", 0.3, 0), ("split", "naps")),
         (leaderboard, ("cora-ml", "gcn", 0.05, 0), ("split", "naps-exact")),
-        (sets, ("squirrel-filtered", "gcn", 0.3, 1), ("split", "naps", "naps-exact", "daps")),
-        (sets, ("citeseer-full", "graphsage-mean", 0.05, 2), ("split", "thr", "naps-exact")),
+        (sets, ("squirrel-filtered", "gcn", 0.3, 1), ("split", "naps", "naps-exact", "daps", "informed", "auto")),
+        (sets, ("citeseer-full", "graphsage-mean", 0.05, 9), ("split", "thr", "naps-exact", "auto-small")),
+        (sets, ("cora-ml", "gcn", 0.3, 5), ("informed with features", "auto with features")),
+        (sets, ("squirrel-filtered", "gcn", 100, 39), ("thr", "auto-small", "auto-small with features")),
         (sets, ("amazon-computers", "graphsage-mean", 0.05, 0), ("split", "naps-exact")),
         (leaderboard, ("squirrel-filtered", "gcn", 0.3, 0), ("rlcp", "pagerank-exact", "edge-ex", "node-ex")),
         (leaderboard, ("cora-ml", "graphsage-mean", 0.05, 0), ("rlcp", "edge-ex")),
     ],
 )
 def test_rows_of_the_comparisons_follow_from_the_committed_predictions(study, where, methods):
-    """Rows of `informed`, `auto` and `auto-small` are of the level before, as the pages say, and are not compared."""
     place = dict(zip(("dataset", "model", "share", "repetition"), where, strict=True)) | {"seed": 0, "alpha": 0.1}
     assert_recomputed(study.KIND, [place | {"method": method} for method in methods])
 
 
 def test_the_sets_study_is_whole_and_needs_no_training():
-    cells, rows = sets.FULL.cells(), sets.KIND.read(RESULTS)
-    assert len(cells) == 12 * 2 * 2 * sets.FULL.repetitions * 11
+    cells, rows = [*sets.FULL.cells(), *sets.FEW.cells()], sets.KIND.read(RESULTS)
+    assert len(cells) == 12 * 2 * (2 * 10 * 11 + 40 * 6)
     assert set(map(sets.KIND.key, cells)) == set(map(sets.KIND.key, rows))
     for dataset, model in {(cell["dataset"], cell["model"]) for cell in cells} - {
         ("amazon-computers", "graphsage-mean")
@@ -133,8 +139,14 @@ def test_the_sets_study_is_whole_and_needs_no_training():
         assert FOLDERS.predictions(f"{dataset}_{model}_0.parquet").exists()
 
 
+def test_with_fewer_than_15_labels_per_class_one_threshold_from_all_labels_is_used():
+    few = select(sets.KIND.read(RESULTS), share=100)
+    whole = {row["dataset"] for row in few if row["method"] in sets.AUTOMATIC and row["level_labels"] == 100}
+    assert whole == {"amazon-computers", "cora-ml", "flickr-small"}  # of 10, 7 and 9 classes; the others have up to 6
+
+
 def test_the_drift_study_is_whole_and_its_rows_follow_from_the_committed_predictions():
-    cells = drift_study.drift_cells()
+    cells = drift.drift_cells()
     assert set(map(DRIFT.key, cells)) == set(map(DRIFT.key, DRIFT.read(RESULTS)))
     for cell in cells:
         assert FOLDERS.predictions(f"{cell['dataset']}_softmax_{cell['order']}_0.parquet").exists()

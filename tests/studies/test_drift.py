@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from studies import drift_study
+from studies import drift
 from studies.drift import (
     DRIFT,
     Arrivals,
@@ -27,7 +27,7 @@ FOLDERS = Folders(ROOT / "results", ROOT / "benchmarks" / "data")
 
 @pytest.fixture(scope="module")
 def rows():
-    return DRIFT.rows_of(drift_study.drift_cells(), FOLDERS.results)
+    return DRIFT.rows_of(drift.drift_cells(), FOLDERS.results)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_nothing_is_seen_before_its_time():
 
 def test_models_that_are_trained_again_are_those_that_were_kept():
     """To the digits that any processor gives: the loss is convex, and the search goes to its end."""
-    cell = drift_study.drift_cells(["metamath-nf"])[0]
+    cell = drift.drift_cells(["metamath-nf"])[0]
     kept, again = stream_predictions(cell, FOLDERS), trained(cell, read_timed("metamath-nf", FOLDERS))
     assert np.array_equal(kept.nodes, again.nodes)
     assert np.abs(kept.probabilities - again.probabilities).max() < 1e-4

@@ -15,15 +15,13 @@ from studies.tables import select
 
 
 def row(method, size, gap, *, graph="dblp", model="gcn", share=0.3, repetition=0, coverage=0.9, level_labels=100):
-    groups = {f"excess_{kind}": gap for kind in KINDS} | {f"gap_{kind}": gap + 0.02 for kind in KINDS}
-    groups |= {f"share_{kind}": 1.0 for kind in KINDS} | {f"groups_{kind}": 5 for kind in KINDS}
+    groups = {f"excess_{kind}": gap for kind in KINDS}
     if graph == "minesweeper":
-        groups |= {"excess_neighbourhood": None, "gap_neighbourhood": None}
+        groups |= {"excess_neighbourhood": None}
     return {
         "dataset": graph, "model": model, "seed": 0, "share": share, "repetition": repetition, "method": method,
-        "alpha": 0.1, "labels": 200, "level_labels": level_labels, "exact": level_labels < 200, "nodes": 1000,
-        "classes": 4, "accuracy": 0.8, "choice": "APS", "seconds": 0.1, "coverage": coverage, "mean_size": size,
-        "empty_rate": 0.0, "full_rate": 0.5, **groups,
+        "alpha": 0.1, "labels": 200, "level_labels": level_labels, "nodes": 1000, "accuracy": 0.8, "seconds": 0.1,
+        "coverage": coverage, "mean_size": size, "empty_rate": 0.0, "full_rate": 0.5, **groups,
     }  # fmt: skip
 
 
@@ -47,7 +45,7 @@ def rows():
 
 def test_averages_are_over_repetitions_and_ratios_over_graphs(rows):
     standings = make_standings(rows, by_model=True)
-    auto = compare_with_split(select(standings, place="gcn"), 0.3)["auto"]
+    auto = compare_with_split(select(standings, place="gcn", share=0.3))["auto"]
     by_place = {(place["dataset"], place["place"], place["share"], place["method"]): place for place in standings}
     assert by_place["dblp", "gcn", 0.3, "auto"]["size"] == pytest.approx(1.5)
     assert (auto["arithmetic"], auto["worst"], auto["worst_on"]) == (0.75, 1.0, "minesweeper, gcn")
@@ -59,11 +57,20 @@ def test_averages_are_over_repetitions_and_ratios_over_graphs(rows):
 
 
 def test_each_automatic_method_is_compared_with_the_method_without_a_graph_that_has_its_aim(rows):
-    even, small = sets.aims_table(select(make_standings(rows, by_model=True), share=0.3)).rows
+    even, small = sets.aims_table({0.3: select(make_standings(rows, by_model=True), share=0.3)}).rows
     assert even[1:3] == ["auto", "split APS"]
     assert even[3:] == pytest.approx([0.6, 0.8, 0.75, 1.0, 0.25, 0.5, 2.0])
     assert small[1:5] == ["auto-small", "split THR", None, None]
     assert small[5:] == pytest.approx([0.75 / 1.6, 1 / 1.6, None, 1.5, 2.0])
+
+
+def test_with_few_labels_each_graph_and_model_is_compared_with_the_method_of_the_same_aim(rows):
+    few = [one | {"share": 100} for one in rows if one["share"] == 0.3]
+    *_, table = sets.summary(rows + few)
+    assert table.title.startswith("100 labels")
+    assert table.rows[0] == ["dblp, gcn", 0.5, pytest.approx(0.5 / 1.6), pytest.approx(0.4), None]
+    assert "| dblp, gcn | 0.500 | 0.312 | 0.400 | – |" in sets.page(rows + few)
+    assert sets.page(rows + few).count("of 8 p-values") == 3  # the tests are about shares of labels
 
 
 def test_the_p_value_of_one_repetition_is_the_tail_of_the_beta_binomial_law():
