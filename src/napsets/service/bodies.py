@@ -27,6 +27,25 @@ def _example(**body: JsonValue) -> ConfigDict:
     return ConfigDict(extra="forbid", json_schema_extra={"examples": [body]})
 
 
+#: Most nodes, edges, labels or sets in one request.
+MOST_ENTRIES = 100_000
+_Batch = Field(max_length=MOST_ENTRIES)
+
+
+class AlphaQuery(BaseModel):
+    """The error rate of a request."""
+
+    alpha: float | None = Field(None, gt=0, lt=1, description="Error rate; by default that of the store.")
+    model_config = _STRICT
+
+
+class HistoryQuery(BaseModel):
+    """What a status holds."""
+
+    history: bool = Field(False, description="Include the data of the charts over time.")
+    model_config = _STRICT
+
+
 # Entries, of which there may be many, are plain dictionaries, and bodies models.
 
 
@@ -65,7 +84,7 @@ class EdgeEntry(TypedDict):
 class NodesBody(BaseModel):
     """New nodes."""
 
-    nodes: list[NodeEntry]
+    nodes: Annotated[list[NodeEntry], _Batch]
     model_config = _example(nodes=[{"node": "ann", "probabilities": [0.7, 0.2, 0.1]}])
 
 
@@ -78,21 +97,21 @@ class ProbabilitiesBody(NodesBody):
 class LabelsBody(BaseModel):
     """Labels, in the order in which they came."""
 
-    labels: list[LabelEntry]
+    labels: Annotated[list[LabelEntry], _Batch]
     model_config = _example(labels=[{"node": "ann", "label": 0}])
 
 
 class CorrectionsBody(BaseModel):
     """Labels that replace those of their nodes."""
 
-    labels: list[Correction]
+    labels: Annotated[list[Correction], _Batch]
     model_config = _example(labels=[{"node": "ann", "label": 1}, {"node": "bob", "label": None}])
 
 
 class EdgesBody(BaseModel):
     """New edges."""
 
-    edges: list[EdgeEntry]
+    edges: Annotated[list[EdgeEntry], _Batch]
     model_config = _example(edges=[{"source": "ann", "target": "bob"}])
 
 
@@ -114,7 +133,7 @@ class SteeringBody(BaseModel):
 class SetsBody(BaseModel):
     """The nodes to predict."""
 
-    nodes: list[Id]
+    nodes: Annotated[list[Id], _Batch]
     alpha: Alpha = None
     model_config = _example(nodes=["ann", "bob"], alpha=0.1)
 
