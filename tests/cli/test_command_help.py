@@ -82,7 +82,7 @@ def test_the_memory_bound_is_stated_where_it_is_needed(run):
     [
         ("predcit", "No such command 'predcit'"),
         ("predict --alfa 0.1", "No such option: --alfa"),
-        ("predict --engine flink", "'flink' is not one of 'local', 'spark'"),
+        ("predict --level fuzzy", "'fuzzy' is not one of 'nominal', 'exact'"),
         ("predict", "Usage: napsets predict"),
         ("evaluate --json", "Missing argument 'sets'"),
         ("predict --seed -1", "Invalid value for '--seed'"),

@@ -117,10 +117,6 @@ def test_quiet_prints_nothing_but_json(tmp_path, run, world):
         (["--decay", "quadratic"], "must be one of uniform, hyperbolic, geometric"),
         (["--decay", "1"], "must have a weight for each of the 2 hops; got 1"),
         (["--decay", "1,-1"], "hop 2 weighs -1"),
-        (["--master", "local[2]"], "needs --engine spark"),
-        (["--plan", "joins"], "needs --engine spark"),
-        (["--engine", "spark", "--plan", "joins", "--method", "auto"], "joins know split and naps"),
-        (["--engine", "spark", "--training", "t.csv"], "works with --engine local only"),
     ],
 )
 def test_settings_that_cannot_be_are_wrong_use(tmp_path, run, world, flags, message):

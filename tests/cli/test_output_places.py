@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pytest
-
-from worlds import make_world
 
 
 def message_of(shown):
@@ -51,53 +47,6 @@ def test_no_command_overwrites_an_input(run, world, tmp_path, work, command, out
         assert sorted(os.listdir(tmp_path)) == before  # no folder was made
 
 
-def test_spark_overwrites_no_input_on_this_machine(run, world, monkeypatch):
-    pytest.importorskip("pyspark")
-    monkeypatch.setattr("napsets.spark.running_session", lambda master: pytest.fail("Spark was started"))
-    before = world.labels_file.read_bytes()
-    link = world.labels_file.parent / "link.parquet"
-    link.symlink_to(world.labels_file)
-    shown = run("predict", *world.files, "--engine", "spark", "-o", link)
-    assert shown.exit_code == 2
-    assert "would overwrite the input" in message_of(shown)
-    assert world.labels_file.read_bytes() == before
-
-
-@pytest.mark.parametrize("name", ["loop.csv", "first.csv", "loop.csv/below.csv"])
-def test_a_link_that_leads_back_to_itself_stays_what_it_is(run, world, tmp_path, work, name):
-    links = {"loop.csv": "loop.csv", "first.csv": "second.csv", "second.csv": "first.csv"}
-    for link, leads_to in links.items():
-        (tmp_path / link).symlink_to(leads_to)
-    shown = run("predict", *world.files, "-o", tmp_path / name)
-    assert shown.exit_code == 2
-    assert "is a link that leads back to itself" in message_of(shown)
-    assert all((tmp_path / link).is_symlink() for link in links)
-
-
-def in_a_shell(command, *arguments):
-    """Run the command in a shell, which knows the arguments as $1, $2, …"""
-    program = "from napsets.cli import main; main()"
-    shell = ["sh", "-c", command.replace("napsets", f"'{sys.executable}' -c '{program}'"), "sh", *map(str, arguments)]
-    return subprocess.run(shell, capture_output=True, text=True, check=False)
-
-
-def test_standard_output_is_no_input(world):
-    before = world.labels_file.read_bytes()
-    shown = in_a_shell('napsets homophily -e "$1" -l "$2" --json >> "$2"', world.edges, world.labels_file)
-    assert shown.returncode == 2
-    assert "standard output is the input" in " ".join(shown.stderr.replace("│", " ").split())
-    assert world.labels_file.read_bytes() == before
-
-
-def test_the_file_that_standard_input_comes_from_is_an_input(tmp_path):
-    world = make_world(tmp_path, suffix=".csv")
-    before = world.labels_file.read_bytes()
-    files = (world.edges, world.probabilities_file, world.labels_file)
-    shown = in_a_shell('napsets predict -e "$1" -p "$2" -l - -o "$3" < "$3"', *files)
-    assert shown.returncode == 2
-    assert world.labels_file.read_bytes() == before
-
-
 @pytest.mark.parametrize("command", ["predict", "report"])
 def test_nothing_is_written_into_an_input_folder(run, world, tmp_path, work, command):
     folder = tmp_path / "edges.parquet"
@@ -106,20 +55,5 @@ def test_nothing_is_written_into_an_input_folder(run, world, tmp_path, work, com
     output = folder / {"predict": "sets.parquet", "report": "report.html"}[command]
     shown = run(command, "--edges", folder, *world.files[2:], "-o", output)
     assert shown.exit_code == 2
-    assert "must lie outside the inputs" in message_of(shown)
+    assert "would overwrite the input" in message_of(shown)
     assert os.listdir(folder) == ["part-0.parquet"]
-
-
-@pytest.mark.parametrize(
-    ("name", "message"), [("mine", "must be a new folder"), ("s.csv", "must be a folder of Parquet")]
-)
-def test_a_folder_that_spark_may_not_replace_is_refused_before_spark_starts(
-    run, world, tmp_path, monkeypatch, name, message
-):
-    pytest.importorskip("pyspark")
-    monkeypatch.setattr("napsets.spark.running_session", lambda master: pytest.fail("Spark was started"))
-    (tmp_path / name).mkdir()
-    (tmp_path / name / "a.txt").write_text("mine")
-    shown = run("predict", *world.files, "--engine", "spark", "-o", tmp_path / name)
-    assert shown.exit_code == 2
-    assert message in message_of(shown)

@@ -73,7 +73,7 @@ def test_thresholds_per_class_are_advised_only_where_the_sets_have_none(tmp_path
 def test_neighbourhoods_and_degrees_are_those_of_the_whole_graph(tmp_path, world):
     sets = predicted(world, tmp_path / "sets.parquet")
     file = read_prediction(tmp_path / "sets.parquet")
-    graph = read_graph_around(world.edges, file.ids)
+    graph = read_graph_around(world.edges, file.ids)[1]
     result = evaluate_file(label_file(file, world.truth), STRATA, graph=graph, radius=1, min_size=3)
     np.testing.assert_array_equal(graph.degrees[: len(sets)], world.graph.degrees[world.rest])
     by_degree = ns.coverage_by_degree(sets, world.labels, world.graph)

@@ -56,7 +56,7 @@ def test_where_the_file_says_how_many_labels_set_the_level_their_chance_counts_t
 def test_neighbourhoods_and_degrees_are_those_of_the_whole_graph(tmp_path):
     intervals = predicted(tmp_path, tmp_path / "out.parquet")
     file = read_prediction(tmp_path / "out.parquet")
-    graph = read_graph_around(tmp_path / "edges.parquet", file.ids)
+    graph = read_graph_around(tmp_path / "edges.parquet", file.ids)[1]
     result = evaluate_file(label_file(file, truth(tmp_path)), graph=graph, radius=1, min_size=3)
     np.testing.assert_array_equal(graph.degrees[:50], GRAPH.degrees[REST])
     covered, degrees = intervals.contains(Y), GRAPH.degrees[REST]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from napsets.errors import FileFormatError, InvalidInputError
+from napsets.errors import FileFormatError
 from napsets.files import read_inputs
 from napsets.files.reading import Reading
 
@@ -35,11 +35,11 @@ def test_columns_that_are_no_class_are_left_out_by_name(tmp_path):
     text = table(
         "1,2020,0.5,0.5,a", "2,2021,0.25,0.75,b", "3,2022,1,0,c", "4,2022,0,1,d", head="node,year,cat,dog,split"
     )
-    with pytest.raises(FileFormatError, match="If it is not a class, add --ignore-columns split"):
-        read(tmp_path, text, ignore_columns="year")
+    with pytest.raises(FileFormatError, match="If the column is not a class, add --ignore-columns split"):
+        read(tmp_path, text, ignore_columns=["year"])
     with pytest.raises(FileFormatError, match=r"They all would without the column year: .* add --ignore-columns year"):
-        read(tmp_path, text, ignore_columns="split")
-    inputs = read(tmp_path, text, ignore_columns="split, year")
+        read(tmp_path, text, ignore_columns=["split"])
+    inputs = read(tmp_path, text, ignore_columns=["split", "year"])
     assert inputs.class_names == ["cat", "dog"]
     assert inputs.outputs.tolist() == [[0.5, 0.5], [0.25, 0.75], [1, 0], [0, 1]]
     with pytest.raises(
@@ -66,25 +66,9 @@ def test_labels_that_are_no_class_are_left_out_on_request(tmp_path):
         (["1,33,33,33", "2,20,30,50", "3,67,17,17", "4,100,0,0"], "They sum to 100, as percentages do"),
     ],
 )
-def test_rounded_rows_and_percentages_are_normalised_on_request(tmp_path, rows, hint):
-    text = table(*rows, head="node,cat,dog,owl")
-    with pytest.raises(FileFormatError, match=rf"{hint}[^.]*: add --normalise"):
-        read(tmp_path, text)
-    outputs = read(tmp_path, text, normalise=True).outputs
-    np.testing.assert_allclose(outputs.sum(axis=1), 1.0)
-    np.testing.assert_allclose(outputs[0], 1 / 3)
-    with pytest.raises(InvalidInputError, match="`normalise` must be False with logits"):
-        Reading(logits=True, normalise=True)
-
-
-def test_two_classes_may_be_off_by_the_whole_rounding(tmp_path):
-    rows = table("1,0.51,0.5", "2,0.34,0.65", "3,1,0", "4,0,1", head="node,cat,dog")
-    np.testing.assert_allclose(read(tmp_path, rows, normalise=True).outputs[0, 0], 51 / 101)
-
-
-def test_rows_that_are_no_probabilities_are_not_normalised(tmp_path):
-    with pytest.raises(FileFormatError, match=r"sums to 1\.7"):
-        read(tmp_path, table("1,0.9,0.8", "2,0.5,0.5", "3,1,0", "4,0,1"), normalise=True)
+def test_rounded_rows_and_percentages_are_recognised(tmp_path, rows, hint):
+    with pytest.raises(FileFormatError, match=rf"{hint}: divide each row by its sum"):
+        read(tmp_path, table(*rows, head="node,cat,dog,owl"))
 
 
 def test_a_folder_of_parquet_parts_needs_no_suffix(tmp_path):

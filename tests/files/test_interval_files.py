@@ -65,8 +65,6 @@ def test_a_sets_file_holds_no_intervals(tmp_path):
     sets = ns.SplitConformal().calibrate(world.probabilities, world.labels, world.calibration).predict(world.rest)
     pa.parquet.write_table(sets.to_arrow(), tmp_path / "sets.parquet")
     assert isinstance(read_prediction(tmp_path / "sets.parquet").prediction, ns.PredictionSets)
-    with pytest.raises(FileFormatError, match="`sets` must have the columns node, lower, upper"):
-        read_prediction(tmp_path / "sets.parquet", prediction=ns.PredictionIntervals)
     with pytest.raises(FileFormatError, match="`sets` must have the columns node, labels, size"):
         read_prediction(world.labels_file)
 

@@ -67,7 +67,7 @@ def test_without_class_names_numbers_are_the_same_classes_in_every_format(tmp_pa
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("value", [0.5, 1e300, float("inf")])
 def test_other_numbers_are_no_labels(tmp_path, nodes, suffix, value):
-    with pytest.raises(FileFormatError, match=r"`labels` must be class names .* or class numbers .* 1 other"):
+    with pytest.raises(FileFormatError, match=r"`labels` must be class names .* class numbers .* 1 other"):
         labels_of(tmp_path, nodes, [value, 1.0], suffix=suffix)
 
 

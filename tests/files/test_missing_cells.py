@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from napsets.files import read_edges, read_graph, read_labels, read_nodes, read_probabilities, read_sets
-from napsets.files.prediction_columns import SETS
+from napsets.files.prediction_file import REQUIRED
+from napsets.predictions import PredictionSets
 from worlds import write
 
 #: What readers of CSV like to take for nothing.
@@ -70,7 +71,7 @@ def test_a_class_may_be_called_minus_one(tmp_path, kind):
 def test_a_set_may_hold_a_class_that_is_called_so(tmp_path):
     cell = json.dumps(WORDS).replace('"', '""')
     rows = [f'NA,"{cell}",{len(WORDS)},0.5,3,3.0,0.1', "nan,[],0,0.5,3,3.0,0.1"]
-    (tmp_path / "s.csv").write_text("\n".join([",".join(SETS.required), *rows]) + "\n")
+    (tmp_path / "s.csv").write_text("\n".join([",".join(REQUIRED[PredictionSets]), *rows]) + "\n")
     file = read_sets(tmp_path / "s.csv")
     assert sorted(file.class_names) == sorted(WORDS)
     assert ids_of(file) == ["NA", "nan"]

@@ -17,8 +17,9 @@ import pytest
 import napsets as ns
 from napsets.errors import FileFormatError
 from napsets.files import describe_settings, read_sets, writing_rows
-from napsets.files.prediction_columns import SETS
+from napsets.files.prediction_file import REQUIRED, prediction_schema
 from napsets.files.writers import ROW_GROUP
+from napsets.predictions import PredictionSets
 from worlds import write
 
 FORMATS = [".parquet", ".csv", ".csv.gz"]
@@ -41,7 +42,7 @@ def some_sets(count: int = 4) -> ns.PredictionSets:
 
 
 def writing_sets(path: Path, id_type: pa.DataType, metadata: dict):
-    return writing_rows(path, SETS.schema(id_type, metadata, optional=False))
+    return writing_rows(path, prediction_schema(PredictionSets, id_type, metadata, guesses=False))
 
 
 def write_sets(path: Path, ids: pa.Array, pieces: int = 1) -> Path:
@@ -65,7 +66,7 @@ EXPECTED = [["cat", "ü\"'"], [], NAMES, ["a,b"]]
 
 def test_columns_have_the_names_and_types_that_are_promised(parquet):
     schema = pq.read_schema(parquet)
-    assert tuple(schema.names) == SETS.required
+    assert tuple(schema.names) == REQUIRED[PredictionSets]
     kinds = ["string", "list<element: string>", "int32", "double", "int64", "double", "double"]
     assert [str(kind) for kind in schema.types] == kinds
 
@@ -174,6 +175,6 @@ def test_other_files_are_no_sets(tmp_path):
     path = write(tmp_path / "x.parquet", {"node": [1], "labels": ["cat"]})
     with pytest.raises(FileFormatError, match=r"`sets` must have the columns .* lacks size, threshold"):
         read_sets(path)
-    (tmp_path / "x.csv").write_text(",".join(SETS.required) + "\n1,cat,1,0.5,3,3.0,0.1\n")
+    (tmp_path / "x.csv").write_text(",".join(REQUIRED[PredictionSets]) + "\n1,cat,1,0.5,3,3.0,0.1\n")
     with pytest.raises(FileFormatError, match=r"a JSON array in each cell of its column labels, .* has 'cat'"):
         read_sets(tmp_path / "x.csv")

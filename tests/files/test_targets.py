@@ -61,7 +61,7 @@ def test_what_is_no_number_is_refused_by_its_type(tmp_path, column):
     pa.parquet.write_table(pa.table({"node": ["a", "b"], "target": column}), tmp_path / "y.parquet")
     with pytest.raises(FileFormatError) as caught:
         targets_of(tmp_path / "y.parquet")
-    message = f"`labels` must hold numbers in the column target; in {tmp_path / 'y.parquet'} it is "
+    message = f"`labels` must hold numbers in its column target; {tmp_path / 'y.parquet'} has "
     assert str(caught.value).startswith(message + str(column.type).partition("<")[0])
 
 
@@ -71,12 +71,10 @@ def test_what_is_no_number_is_refused_by_its_type(tmp_path, column):
         pa.array([1, 2], pa.uint8()),
         pa.array([1, 2], pa.float32()),
         pa.array([decimal.Decimal("1.0"), decimal.Decimal("2.0")]),
-        pa.array(["1", "2.0"]),
-        pa.array(["1", "2"]).dictionary_encode(),
     ],
     ids=lambda column: str(column.type),
 )
-def test_whatever_reads_as_a_number_is_one(tmp_path, column):
+def test_numbers_of_every_type_are_targets(tmp_path, column):
     pa.parquet.write_table(pa.table({"node": ["a", "b"], "target": column}), tmp_path / "y.parquet")
     assert targets_of(tmp_path / "y.parquet")[0].tolist()[:2] == [1.0, 2.0]
 

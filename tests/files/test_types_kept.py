@@ -79,7 +79,7 @@ def test_logits_become_probabilities_without_overflow(tmp_path, dtype):
 
 def test_logits_that_are_no_numbers_are_refused_by_row(tmp_path):
     path = write(tmp_path / "p.parquet", {"node": [4, 5], "cat": [0.1, np.inf], "dog": [3.0, 1.0]})
-    with pytest.raises(FileFormatError, match=r"finite numbers, also as logits; row 1 of .* \(node 5\) has inf"):
+    with pytest.raises(FileFormatError, match=r"finite numbers; row 1 of .* \(node 5\) has inf"):
         read_probabilities(path, Reading(logits=True))
 
 

@@ -13,9 +13,10 @@ import pytest
 
 import napsets as ns
 from napsets.files import describe_settings, read_inputs, read_sets, write_prediction
-from napsets.files.prediction_columns import SETS
+from napsets.files.prediction_file import GUESSES, REQUIRED
 from napsets.localisers import Hops
 from napsets.methods import list_methods, make_method
+from napsets.predictions import PredictionSets
 from worlds import CLASSES, make_world
 
 
@@ -49,7 +50,7 @@ def test_every_method_writes_the_most_probable_label(tmp_path, inputs, method):
     calibrated = inputs.calibrate(make_method(method))
     write_prediction(inputs, tmp_path / "s.parquet", calibrated, alpha=0.1, metadata={"class_names": list(CLASSES)})
     table = pq.read_table(tmp_path / "s.parquet")
-    assert table.column_names == [*SETS.required, *SETS.optional]
+    assert table.column_names == [*REQUIRED[PredictionSets], *GUESSES[PredictionSets]]
     p = calibrated.score.probabilities[inputs.nodes]
     assert table["prediction"].to_pylist() == [CLASSES[y] for y in p.argmax(axis=1)]
     np.testing.assert_array_equal(table["probability"].to_numpy(), p.max(axis=1))

@@ -101,7 +101,9 @@ def test_a_failure_leaves_no_file_behind(world: dict[str, Any], tmp_path: Path, 
 
 
 def test_a_folder_that_does_not_exist_is_named_before_any_work(world: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(ns.InvalidInputError, match=r"`path` must lie in a folder that exists; .*missing does not"):
+    with pytest.raises(
+        ns.InvalidInputError, match=r"`path` must be in a folder that exists; there is no folder .*missing"
+    ):
         ns.report.write_report(tmp_path / "missing" / "report.html", **world)
 
 

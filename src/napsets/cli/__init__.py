@@ -12,8 +12,7 @@ import signal
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import FrameType
@@ -98,8 +97,6 @@ class _Run:
 
     command: str = "napsets"
     discard: Callable[[], None] = lambda: None
-    unwinding: bool = False
-    stopped: int = 0
 
 
 _run = _Run()
@@ -114,25 +111,12 @@ def listen() -> None:
 
 def at_work(command: str, discard: Callable[[], None]) -> None:
     """Register the command that runs, and the function that removes its unfinished files."""
-    _run.command, _run.discard, _run.stopped = f"napsets {command}".strip(), discard, 0
-
-
-@contextmanager
-def unwinding() -> Iterator[None]:
-    """Meanwhile, raise `KeyboardInterrupt` on a signal: other processes must be shut down."""
-    _run.unwinding = True
-    try:
-        yield
-    finally:
-        _run.unwinding = False
+    _run.command, _run.discard = f"napsets {command}".strip(), discard
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
     # Ends the process itself: an exception would be lost in a callback, or come out of a library as something else.
     code = 128 + number
-    if _run.unwinding:
-        _run.stopped = code
-        raise KeyboardInterrupt
     for other in (signal.SIGINT, signal.SIGTERM):
         signal.signal(other, signal.SIG_IGN)  # once is enough
     try:
@@ -149,8 +133,6 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 def report_error(error: BaseException, *, debug: bool = False) -> int:
     """Print an error of the run on standard error and return the exit code; 2, for wrong use, is the parser's."""
-    if _run.stopped:
-        error = KeyboardInterrupt()  # a library that is interrupted may raise something else
     if debug:
         text = visible("".join(traceback.format_exception(error)).rstrip(), lines=True)
     else:
@@ -159,7 +141,7 @@ def report_error(error: BaseException, *, debug: bool = False) -> int:
             width = shutil.get_terminal_size().columns
             text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
     sys.stderr.write(text + "\n")
-    return _run.stopped or (128 + signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1)
+    return 128 + signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
 
 
 def _describe(error: BaseException) -> str:
@@ -177,8 +159,8 @@ def _describe(error: BaseException) -> str:
         return f"cannot open or write{where}: {reason.lower()}. Check the path, and that you may read or write there."
     if isinstance(error, MemoryError):
         return (
-            "there is not enough memory for these files. Pass fewer --nodes, store probabilities as float32, or use "
-            "--engine spark."
+            "there is not enough memory for these files. Store probabilities as float32, or predict on Spark from "
+            "Python (napsets.spark)."
         )
     return (
         f"unexpected {type(error).__name__}: {error}. This is a bug in napsets; please run the command again with "

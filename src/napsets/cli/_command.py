@@ -35,9 +35,9 @@ from napsets import __version__
 from napsets.checks.text import visible
 from napsets.cli import at_work, report_error
 from napsets.cli._options import FILES_PANEL, HELP, Only
-from napsets.cli._output import STANDARD, Output, check_standard_output, inputs_of, standard_streams
+from napsets.cli._output import STANDARD, Output, check_inputs, standard_streams
 from napsets.errors import NapsetsWarning
-from napsets.files.paths import discard_drafts, protecting
+from napsets.files.paths import discard_drafts
 
 #: The options of each command that are paths; `add_command` enters them.
 PATHS: dict[str, set[str]] = {}
@@ -48,8 +48,8 @@ _NOT_SETTINGS = {"help", "help_all", "config", "version"}
 #: Options that only ``--help-all`` shows.
 HIDDEN = {
     "decay", "pool", "alike", "radius", "score", "seed", "allow_empty", "fallback", "level", "direction",
-    "weights_are", "skip_unknown", "normalise", "ignore_columns", "no_header", "separator", "store", "method_file",
-    "engine", "master", "plan", "fail_on", "debug", "p_values", "logits",
+    "weights_are", "skip_unknown", "ignore_columns", "no_header", "separator", "store", "method_file",
+    "fail_on", "debug", "p_values", "logits",
 }  # fmt: skip
 
 
@@ -164,9 +164,8 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     def run(json: bool, quiet: bool, debug: bool, config: Path | None, help_all: bool, **options: Any) -> None:
         output = Output(json=json, quiet=quiet)
         output.check_stream(options.get("output"))
-        inputs = inputs_of(options | {"config": config})
-        check_standard_output(inputs)
-        with _noted(output), _guarded(name, inputs, debug=debug), standard_streams(options) as values:
+        check_inputs(options | {"config": config})
+        with _noted(output), _guarded(name, debug=debug), standard_streams(options) as values:
             filled = {
                 key: record(**{field.name: values.pop(field.name) for field in fields})
                 for key, (record, fields) in records.items()
@@ -240,18 +239,17 @@ def _noted(output: Output) -> Iterator[None]:
 
 
 @contextmanager
-def _guarded(name: str, inputs: Iterable[Path], *, debug: bool) -> Iterator[None]:
-    """Turn whatever a command raises into a message and an exit code; it may not write to its inputs."""
-    with protecting(*inputs):
-        at_work(name, discard_drafts)
-        try:
-            yield
-        except typer.Exit:
+def _guarded(name: str, *, debug: bool) -> Iterator[None]:
+    """Turn whatever a command raises into a message and an exit code."""
+    at_work(name, discard_drafts)
+    try:
+        yield
+    except typer.Exit:
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        if hasattr(error, "format_message"):  # wrong use, which Typer explains
             raise
-        except (Exception, KeyboardInterrupt) as error:
-            if hasattr(error, "format_message"):  # wrong use, which Typer explains
-                raise
-            raise typer.Exit(report_error(error, debug=debug)) from None
+        raise typer.Exit(report_error(error, debug=debug)) from None
 
 
 def _joined(text: str | None) -> str:

@@ -6,7 +6,7 @@ A command takes a record in place of many options: `add_command` declares the op
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -60,7 +60,6 @@ HELP = {
     "skip_unknown": "Leave out rows with ids that the probabilities lack, or labels that are not classes, instead of "
     "failing.",
     "logits": "The file holds logits (a model's outputs before softmax) instead of probabilities.",
-    "normalise": "Divide each row of probabilities by its sum: rounded shares, or percentages.",
     "ignore_columns": "Columns of --probabilities that are not classes, as in split,year.",
     "task": "Sets of labels, or intervals for numbers. For intervals, --probabilities has the columns node and lower, "
     "upper (two quantiles) or prediction [, spread], and --labels has the columns node, target.",
@@ -74,15 +73,28 @@ HELP = {
 FILES_PANEL = "How files are written"
 
 
-def _file_option(name: str, **settings: Any) -> Any:
-    """Return an option on how files are written, which `Reading` checks."""
+def _check_rename(texts: list[str]) -> list[str]:
+    _renames(texts)
+    return texts
 
-    def check(value: Any) -> Any:
-        with wrong_use():
-            Reading(**{name: value})
-        return value
 
-    return typer.Option(callback=check, rich_help_panel=FILES_PANEL, **settings)
+def _renames(texts: list[str]) -> dict[str, str]:
+    """Return napsets' names of columns by those of the files, from texts such as ``uid=node``."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        old, _, new = (word.strip() for word in text.rpartition("="))
+        if not (old and new):
+            raise typer.BadParameter(f"must be OLD=NEW, as in uid=node; got {text!r}")
+        if pairs.setdefault(old, new) != new:
+            raise typer.BadParameter(f"must give each column one name; {old} has {pairs[old]} and {new}")
+    return pairs
+
+
+def _separator(text: str | None) -> str | None:
+    """Return the character that ``--separator`` means."""
+    mark = {"\\t": "\t", "tab": "\t"}.get((text or "").lower(), text)
+    with wrong_use():
+        return Reading(separator=mark).separator
 
 
 @dataclass(frozen=True)
@@ -94,12 +106,13 @@ class ReadingOptions:
     weights_are: Literal["lengths", "strengths"] | None = None
     skip_unknown: bool = False
     logits: bool = False
-    normalise: bool = False
     ignore_columns: str = ""
     task: Literal["classification", "regression"] = "classification"
-    rename: Annotated[list[str], _file_option("rename")] = field(default_factory=list)
+    rename: Annotated[list[str], typer.Option(callback=_check_rename, rich_help_panel=FILES_PANEL)] = field(
+        default_factory=list
+    )
     no_header: Annotated[bool, typer.Option("--no-header", rich_help_panel=FILES_PANEL)] = False
-    separator: Annotated[str | None, _file_option("separator")] = None
+    separator: Annotated[str | None, typer.Option(callback=_separator, rich_help_panel=FILES_PANEL)] = None
 
     def __post_init__(self) -> None:
         if self.direction != "out" and not self.directed:
@@ -108,24 +121,26 @@ class ReadingOptions:
     @cached_property
     def reading(self) -> Reading:
         """How files are read, for the readers."""
-        named: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(Reading) if f.name != "header"}
-        return Reading(**named, header=not self.no_header)
+        return Reading(
+            skip_unknown=self.skip_unknown, logits=self.logits, directed=self.directed, weights_are=self.weights_are,
+            ignore_columns=[name.strip() for name in self.ignore_columns.split(",") if name.strip()],
+            rename=_renames(self.rename), separator=self.separator, header=not self.no_header,
+        )  # fmt: skip
 
     @property
     def prediction(self) -> type[Prediction]:
         """What is to be predicted."""
         return PredictionSets if self.task == "classification" else PredictionIntervals
 
-    def refuse(self, unused: dict[str, bool], *, works: str = "works without", elsewhere: bool = False) -> None:
+    def refuse(self, unused: dict[str, bool]) -> None:
         """Refuse options that only the usual task has: any that was given, of ``{flag: whether it was}``."""
-        if self.prediction is not PredictionSets and (elsewhere or any(unused.values())):
-            *flags, last = unused
-            raise typer.BadParameter(f"{works} {', '.join(flags)} and {last}", param_hint="--task")
+        if self.prediction is not PredictionSets and any(unused.values()):
+            raise typer.BadParameter(f"works without {' and '.join(unused)}", param_hint="--task")
 
     def recorded(self) -> dict[str, Any]:
         """Return the options on reading that a file of predictions records: those that were given."""
         names = (
-            "skip_unknown", "logits", "weights_are", "rename", "no_header", "separator", "normalise", "ignore_columns"
+            "skip_unknown", "logits", "weights_are", "rename", "no_header", "separator", "ignore_columns"
         )  # fmt: skip
         return {name: value for name in names if (value := getattr(self, name)) not in (None, False, "", [])}
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -27,7 +26,7 @@ from napsets.checks.text import percent as percentage
 from napsets.checks.text import visible, visible_json
 from napsets.checks.values import number as number
 from napsets.errors import InvalidInputError
-from napsets.files.paths import check_output, temporary_folder
+from napsets.files.paths import check_apart, check_output, temporary_folder
 
 #: What stands for standard input or output in place of a path.
 STANDARD = "-"
@@ -35,33 +34,24 @@ STANDARD = "-"
 #: What a report may be called.
 REPORT_SUFFIXES = (".html", ".htm")
 
-#: Options that are paths and no inputs; graphs in the folder `root` are read, but it may well hold all the rest.
-_WRITTEN_TO = {"output", "root", "store"}
-
-#: The file, if it is one, that standard input comes from.
-_STANDARD_INPUT = Path("/dev/stdin")
+#: Options that are paths and no inputs.
+_WRITTEN_TO = {"output", "store"}
 
 
-def inputs_of(options: Mapping[str, Any]) -> list[Path]:
-    """Return the files among a command's options that it reads: none of them may be written to."""
-    named = [Path(value) for key, value in options.items() if isinstance(value, Path) and key not in _WRITTEN_TO]
+def check_inputs(options: Mapping[str, Any]) -> None:
+    """Refuse an output that is a file which the command reads, or that lies in one."""
+    inputs = [value for key, value in options.items() if isinstance(value, Path) and key not in _WRITTEN_TO]
     if options.get("by") is not None:
-        named.append(Path(options["by"]))  # a file, or a word for which there is none
-    return [_STANDARD_INPUT if str(path) == STANDARD else path for path in named]
+        inputs.append(Path(options["by"]))  # a file, or a word for which there is none
+    if options.get("output") is not None and str(options["output"]) != STANDARD:
+        with wrong_use("--output"):
+            check_apart(options["output"], inputs)
 
 
-def check_standard_output(inputs: Iterable[Path]) -> None:
-    """Refuse to print into an input (``>> labels.csv``)."""
-    for path in inputs:
-        with suppress(OSError):
-            if path.is_file() and os.path.samestat(path.stat(), os.fstat(1)):
-                raise typer.BadParameter(f"standard output is the input {path}; send it to another file")
-
-
-def writable_file(path: Path, suffixes: Iterable[str], *, flag: str = "--output") -> None:
+def writable_file(path: Path, suffixes: Iterable[str]) -> None:
     """Refuse a file that may not be written, before any work is done."""
-    with wrong_use(flag):
-        check_output(path, suffixes=suffixes, name=flag.removeprefix("--"))
+    with wrong_use("--output"):
+        check_output(path, suffixes)
 
 
 @contextmanager

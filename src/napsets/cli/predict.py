@@ -1,16 +1,14 @@
 """``napsets predict``: sets of labels, or intervals of numbers, from files to a file.
 
-There are three ways to the file: calibrate here, predict from a store or a method that was calibrated before, or leave
-all of it to Spark. Each is a function of a `Request` that returns what is said of the file.
+There are two ways to the file: calibrate on files, or predict from a store or a method that was calibrated before. Each
+is a function of a `Request` that returns what is said of the file.
 """
 
 from __future__ import annotations
 
-import json
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, Literal
@@ -18,14 +16,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import typer
 
-from napsets.cli import unwinding
-from napsets.cli._methods import MethodOptions, groups_file, ignored, is_given, recorded
+from napsets.cli._methods import MethodOptions, ignored, is_given, recorded
 from napsets.cli._options import Evidence, FailOn, InputFiles, Nodes, ReadingOptions, refuse_given
 from napsets.cli._output import Output, Steps, number, percent, table, wrong_use
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.files import Inputs, check_writable, describe_settings, read_nodes, write_prediction
-from napsets.files.formats import SIDECAR
-from napsets.files.paths import check_apart
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores import SCORES
 
@@ -39,36 +34,11 @@ EXAMPLES = [
     "napsets predict --config napsets.toml --hops 3 -o sets.parquet --json",
     "napsets predict -e edges.csv -p p.csv -l y.csv --separator ';' --rename id=node --rename class=label -o sets.csv",
     "napsets predict -e edges.parquet -p p.parquet --logits -l - -o - < y.csv > sets.csv",
-    "napsets predict -e edges.parquet -p p.parquet -l y.parquet -o sets.parquet --engine spark --master local[4]",
 ]
 
 
 #: What is passed on to `predict` of them.
 _WANTED: dict[str, Any] = {"none": False, "plain": True, "smoothed": "smoothed"}
-
-
-@dataclass(frozen=True)
-class EngineOptions:
-    """Where thresholds are computed, and how."""
-
-    engine: Annotated[Literal["local", "spark"], typer.Option(help="Compute here, or on Spark.")] = "local"
-    master: Annotated[str | None, typer.Option(help="Spark's master, with --engine spark.")] = None
-    plan: Annotated[
-        Literal["graph", "joins"],
-        typer.Option(
-            help="With --engine spark: graph (every worker holds the graph), or joins, which are far slower and need "
-            "no machine that holds it."
-        ),
-    ] = "graph"
-
-    @property
-    def on_spark(self) -> bool:
-        """Whether Spark computes."""
-        return self.engine == "spark"
-
-    def flags(self) -> dict[str, bool]:
-        """Return which flags were given that need Spark."""
-        return {"--master": self.master is not None, "--plan": self.plan != "graph"}
 
 
 @dataclass(frozen=True)
@@ -120,7 +90,6 @@ class Request:
     training: Path | None
     method: MethodOptions
     read: ReadingOptions
-    engine: EngineOptions
     p_values: str
 
     @property
@@ -162,7 +131,6 @@ def predict(
     training: Path | None = None,
     method: MethodOptions = MethodOptions(),
     read: ReadingOptions = ReadingOptions(),
-    engine: EngineOptions = EngineOptions(),
     p_values: Annotated[
         Literal["none", "plain", "smoothed"],
         typer.Option(
@@ -188,18 +156,18 @@ def predict(
     nodes × classes × 64 bytes more, --weights-are edges × 40 bytes, --direction in or both edges × 30 bytes.
     """
     began = perf_counter()
-    request = Request(run, context, source, output, nodes, training, method, read, engine, p_values)
+    request = Request(run, context, source, output, nodes, training, method, read, p_values)
     saved = source.is_calibrated(context)
     if saved:
         result = _predict_saved(request)
     else:
         request = replace(request, method=method.chosen(context))
         _check(request)
-        result = _predict_on_spark(request) if engine.on_spark else _predict_here(request)
+        result = _predict_here(request)
     settings, prediction = result.pop("settings"), result.pop("prediction", read.prediction)
     result |= {"output": str(context.params["output"])}
     if not saved:
-        result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.engine}
+        result["seconds"] = round(perf_counter() - began, 3)
     result |= settings
     # Only what is calibrated here has its labels here, and a verdict on them.
     run.result(result, _summary_table(prediction, result), *result.get("verdict", {}).get("lines", ()), written=True)
@@ -211,24 +179,13 @@ def predict(
 
 
 def _check(request: Request) -> None:
-    """Say which options have no effect, and refuse those that the way to the file does not know."""
-    read, method, engine = request.read, request.method, request.engine
+    """Say which options have no effect, and refuse those that the task does not know."""
+    read, method = request.read, request.method
     request.source.files(graph_optional=method.features is not None)
     request.run.notes([method.switched(request.context), *ignored(request.context, method.name)])
-    elsewhere = engine.on_spark or any(engine.flags().values())
-    unused = {"--logits": read.logits, "--features": method.features is not None}
-    read.refuse(unused, works="works with --engine local, without", elsewhere=elsewhere)
-    if not engine.on_spark:
-        refuse_given("needs --engine spark", engine.flags())
-        if read.prediction is PredictionIntervals:
-            refuse_given(_NO_CANDIDATES, {"--p-values": bool(request.valued)})
-        return
-    local_only = {
-        "--training": request.training is not None,
-        "--features": method.features is not None,
-        "--by": groups_file(method.by) is not None,
-    }
-    refuse_given("works with --engine local only", local_only)
+    read.refuse({"--logits": read.logits, "--features": method.features is not None})
+    if read.prediction is PredictionIntervals:
+        refuse_given(_NO_CANDIDATES, {"--p-values": bool(request.valued)})
 
 
 def _predict_here(request: Request) -> dict[str, Any]:
@@ -317,45 +274,7 @@ def _predict_saved(request: Request) -> dict[str, Any]:
     return row | {"calibration": saved.labels, "settings": settings, "prediction": saved.prediction}
 
 
-def _predict_on_spark(request: Request) -> dict[str, Any]:
-    """Let Spark predict and write."""
-    options, read, plan = request.method, request.read, request.engine.plan
-    files, target, method = request.source.files(), str(request.target), options.make(read)
-    # Imported by name, because it needs an extra and brings Spark with it.
-    spark = import_module("napsets.spark")
-    if plan == "joins":
-        with wrong_use("--plan"):
-            import_module("napsets.spark.joins").check_joins(method, _WANTED[request.p_values], read.reading)
-    with wrong_use("--output"):
-        check_apart(target)
-        import_module("napsets.spark.files").check_folder(target)
-    with request.run.steps() as steps, unwinding(), spark.running_session(request.engine.master):
-        steps.stage("making sets on Spark")
-        summary = spark.predict_files(
-            edges=str(files.edges),
-            probabilities=str(files.probabilities),
-            labels=str(files.labels),
-            output=target,
-            nodes=None if request.nodes is None else str(request.nodes),
-            evidence=None if files.evidence is None else str(files.evidence),
-            method=method,
-            alpha=options.alpha,
-            p_values=_WANTED[request.p_values],
-            plan=plan,
-            reading=read.reading,
-        )
-    settings = _settings(options, read, method) | request.valued
-    record = Path(target) / SIDECAR
-    row: dict[str, Any] = summary.row()
-    if record.is_file():  # and not at an address that only Spark knows
-        about = json.loads(record.read_bytes())
-        record.write_text(json.dumps(about | settings), encoding="utf-8")
-        record.with_name(f".{SIDECAR}.crc").unlink(missing_ok=True)  # Java's checksum of what it wrote
-        row |= {key: about[key] for key in ("calibration", "evidence_labels", "choice") if key in about}
-    return row | {"settings": settings}
-
-
-#: What the summary shows of each kind of prediction, as far as an engine knows it.
+#: What the summary shows of each kind of prediction, as far as it is known.
 _ROWS: dict[type[Prediction], dict[str, tuple[str, Any]]] = {
     PredictionSets: {
         "nodes": ("nodes predicted", number),

@@ -8,7 +8,7 @@ from napsets.files.labels import read_groups, read_labels, read_nodes, read_targ
 from napsets.files.outputs import NodeOutputs, read_features, read_numbers, read_probabilities
 from napsets.files.prediction_file import PredictionFile, read_prediction, read_sets
 from napsets.files.reading import Reading
-from napsets.files.writers import check_writable, describe_settings, memory_bound, write_prediction, writing_rows
+from napsets.files.writers import check_writable, describe_settings, write_prediction, writing_rows
 
 __all__ = [
     "Inputs",
@@ -18,7 +18,6 @@ __all__ = [
     "Reading",
     "check_writable",
     "describe_settings",
-    "memory_bound",
     "read_edges",
     "read_features",
     "read_graph",

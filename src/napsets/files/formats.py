@@ -1,7 +1,7 @@
-"""Files of rows as Arrow tables: Parquet and CSV, single files (also gzipped) and folders of parts.
+"""Files of rows as Arrow tables: Parquet and CSV, single files (also gzipped) and folders, by `pyarrow.dataset`.
 
 A `TableFile` knows its columns, and reads them under napsets' names (see `Reading.rename`).
-CSV has no types: its columns of ids and names are read as text, all others as numbers, and only an empty cell is
+CSV has no types: columns of ids and names are read as text, all others as numbers, and only an empty cell is
 missing (``NA``, ``null`` and ``nan`` are what they say). Messages count rows as people see them: the lines of a CSV,
 the rows of Parquet from 0.
 """
@@ -14,22 +14,20 @@ import io
 import json
 import os
 import re
+import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from napsets.checks.values import shown
 from napsets.errors import FileFormatError, arrow
 from napsets.files import paths
-from napsets.files.archives import is_nested_beyond
 from napsets.files.reading import PLAIN, Format, Reading, format_of, parts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow.csv import InvalidRow
 
 #: The key in the metadata of Parquet under which napsets keeps its settings, as JSON.
 METADATA_KEY = b"napsets"
@@ -37,22 +35,11 @@ METADATA_KEY = b"napsets"
 #: The file in a folder of parts that holds what a single file has in its metadata; readers of Parquet pass over it.
 SIDECAR = "_napsets.json"
 
-#: Columns that hold ids or names: in a file without types they are text, so that ``007`` stays ``007``.
-_TEXT_COLUMNS = {
-    "edges": ("source", "target"),
-    "labels": ("node", "label"),
-    "groups": ("node", "group"),
-    "sets": ("node", "labels"),
-}
-
 #: The columns of a CSV without a header; more columns are numbered from 0.
 _NAMELESS = {"edges": ("source", "target", "weight"), "labels": ("node", "label"), "groups": ("node", "group")}
 
-#: Deeper JSON is not a description of a file.
-_DEEPEST = 20
-
-#: What Arrow takes for a number.
-_NUMBER = r"(?i)^\s*-?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?|nan|inf|infinity)\s*$"
+#: Where pyarrow found a cell of CSV that is no number; the header is row 1, and blank lines do not count.
+_NO_NUMBER = re.compile(r"column #(\d+): Row #(\d+): CSV conversion error to double")
 
 
 @dataclass(frozen=True)
@@ -81,29 +68,35 @@ class TableFile:
         """Whether the file says which type a column has."""
         return self.format != "csv"
 
+    def fault(
+        self, must: str, got: str, advice: str = "", *, row: int | None = None, node: object = None
+    ) -> FileFormatError:
+        """Return the error of a file that must be something and is not, with the row and the node where that is so."""
+        place = str(self.path) if row is None else self.at(row, node)
+        return FileFormatError(f"`{self.name}` must {must}; {place} {got}{'. ' * bool(advice)}{advice}")
+
     def require(self, *columns: str) -> None:
         """Raise if the file lacks a column."""
         missing = [column for column in columns if column not in self.columns]
         if missing:
             theirs = ", ".join(self.columns[:12]) + (", …" if len(self.columns) > 12 else "")
-            raise FileFormatError(
-                f"`{self.name}` must have the column{'s' * (len(columns) > 1)} {', '.join(columns)}; {self.path} lacks "
-                f"{', '.join(missing)}. It has: {theirs}. {self._remedy(columns, missing)}"
-            )
+            raise self.fault(
+                f"have the column{'s' * (len(columns) > 1)} {', '.join(columns)}", f"lacks {', '.join(missing)}",
+                f"It has: {theirs}. {self._remedy(columns, missing)}",
+            )  # fmt: skip
 
     def _remedy(self, columns: Sequence[str], missing: Sequence[str]) -> str:
         """Return what may help where columns are missing."""
         marks = [mark for mark in (";", "\t", "|", ",", " ") if any(mark in column for column in self.columns)]
         if self.format == "csv" and len(self.columns) == 1 and marks:
-            if self.reading.separator is not None:
-                return f"Its columns seem to be separated by {marks[0]!r}: --separator holds for all CSV files."
-            return f"Its columns seem to be separated by {marks[0]!r}: add --separator {shown_mark(marks[0])}."
+            mark = "tab" if marks[0] == "\t" else shlex.quote(marks[0])
+            return f"Its columns seem to be separated by {marks[0]!r}: add --separator {mark}."
         simple = {re.sub(r"[\W_]", "", column.lower()): column for column in self.columns}
         for column in missing:
             near = difflib.get_close_matches(column, list(simple), n=1, cutoff=0.8)
             if near:
                 old = simple[near[0]]
-                return f"If {old!r} is meant, rename it, or add --rename {_quoted(f'{old}={column}')}."
+                return f"If {old!r} is meant, rename it, or add --rename {shlex.quote(f'{old}={column}')}."
         data = self.format == "csv" and self.reading.header and len(missing) == len(columns) <= len(self.columns)
         header = "If its first line is a row already, add --no-header; " if data else ""
         remedy = f"{header}if a column has another name, add --rename OLD={missing[0]}."
@@ -114,54 +107,42 @@ class TableFile:
         place = f"line {_line_of(self, row)}" if self.format == "csv" else f"row {row}"
         return place + f" of {self.path}" * path + ("" if node is None else f" (node {node!r})")
 
-    def read(self, columns: Sequence[str], text: Sequence[str] = ()) -> pa.Table:
-        """Return columns of all rows, in the order of the file; in CSV, `text` and ids and names are text."""
+    @property
+    def has_header(self) -> bool:
+        """Whether columns of CSV are named in the file; files of predictions always have names."""
+        return self.reading.header or self.name == "sets"
+
+    def read(self, columns: Sequence[str], text: Sequence[str] = ("node",)) -> pa.Table:
+        """Return columns of all rows, in the order of the file; in CSV, those of `text` are text, others numbers."""
         if self.rows is not None:
             return self.rows.select(list(columns))
         theirs = {self.originals.get(column, column): column for column in columns}
-        words = {*text, *_TEXT_COLUMNS.get(self.name, ("node",))}
         with paths.reading(self.path, self.name, folder=True):
             if self.format == "csv":
-                table = _read_csv(self, {old: "string" if new in words else "float64" for old, new in theirs.items()})
+                pa = arrow()
+                schema = pa.schema([(old, pa.string() if new in text else pa.float64()) for old, new in theirs.items()])
+                table = pa.concat_tables([_read_part(self, part, schema) for part in _parts(self.path)])
             else:
                 # Columns are decoded from a small buffer, so that compressed pages are not held with them.
                 options = arrow().dataset.ParquetFragmentScanOptions(
                     use_buffered_stream=True, buffer_size=1 << 20, pre_buffer=False
                 )
-                table = _dataset(self.name, self.path).to_table(list(theirs), fragment_scan_options=options)
+                table = _parquet(self.path).to_table(list(theirs), fragment_scan_options=options)
                 table.validate(full=True)  # text that is no UTF-8 would otherwise fail somewhere else
         return table.rename_columns(list(columns))
 
     def about(self) -> dict[str, Any]:
-        """Return what napsets wrote in addition to the rows, if anything; ``class_names`` are distinct strings."""
+        """Return the settings that napsets wrote with the rows, if any; ``class_names`` are distinct strings."""
         try:
-            about = json.loads(b"{}" if self.settings is None else self.settings)
-            fault = None if isinstance(about, dict) else f"holds no JSON object; it is {shown(about)}"
-            if is_nested_beyond(about, _DEEPEST):
-                fault = f"is nested deeper than {_DEEPEST} levels"
-        except (ValueError, RecursionError) as error:
-            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
-            fault = f"holds no JSON: {reason}"
-        names = None if fault else about.get("class_names")
-        if names is not None:
-            listed = isinstance(names, list) and names and all(isinstance(name, str) for name in names)
-            if not listed or len(set(names)) < len(names):
-                fault = f"has class_names that are not a list of distinct strings: {shown(names)}"
-        if fault is not None:
-            raise FileFormatError(
-                f"`{self.name}` must be described as napsets describes it; the metadata of {self.path} {fault}. "
-                f"Write the file again."
-            )
-        return dict(about)
-
-
-def shown_mark(mark: str) -> str:
-    """Return a separator as one types it."""
-    return "tab" if mark == "\t" else f"'{mark}'"
-
-
-def _quoted(text: str) -> str:
-    return text if re.fullmatch(r"[\w=.-]+", text) else f"'{text}'"
+            about = dict(json.loads(b"{}" if self.settings is None else self.settings))
+            names = about.get("class_names")
+            listed = isinstance(names, list) and {*map(type, names)} == {str}
+            good = names is None or (listed and len({*names}) == len(names))
+        except (ValueError, TypeError, RecursionError):
+            good = False
+        if not good:
+            raise self.fault("have metadata as napsets writes them", "has others", "Write the file again.")
+        return about
 
 
 def open_table(name: str, path: str | os.PathLike[str], reading: Reading = PLAIN) -> TableFile:
@@ -169,21 +150,26 @@ def open_table(name: str, path: str | os.PathLike[str], reading: Reading = PLAIN
     if isinstance(path, TableFile):
         return path
     source, kind = Path(path), format_of(name, path)
+    table = TableFile(name, source, kind, (), reading=reading)
     with paths.reading(source, name, folder=True):
         settings = None
         if kind == "csv":
-            theirs = _csv_header(name, source, reading)
+            theirs = _csv_columns(table)
         else:
-            schema = _dataset(name, source).schema
+            schema = _parquet(source).schema
             sidecar = source / SIDECAR  # what a folder of parts says of them all, where Spark's engine has written it
             settings = sidecar.read_bytes() if sidecar.is_file() else (schema.metadata or {}).get(METADATA_KEY)
             theirs = list(schema.names)
-    ours = reading.renamed(name, theirs)
+    names = theirs
+    if kind == "csv" and not table.has_header:
+        known = _NAMELESS.get(name, ("node",))
+        names = [*known[: len(theirs)], *map(str, range(len(theirs) - len(known)))]
+    ours = reading.renamed(name, names)
     repeated = [column for column, count in Counter(ours).items() if count > 1]
     if repeated:
-        raise FileFormatError(f"`{name}` must not repeat a column; {source} has {repeated[0]!r} more than once")
+        raise table.fault("not repeat a column", f"has {repeated[0]!r} more than once")
     originals = {new: old for new, old in zip(ours, theirs, strict=True) if new != old}
-    return TableFile(name, source, kind, tuple(ours), settings, reading, originals)
+    return replace(table, columns=tuple(ours), settings=settings, originals=originals)
 
 
 def _parts(path: Path) -> list[Path]:
@@ -195,146 +181,106 @@ def _parts(path: Path) -> list[Path]:
     return parts
 
 
-# -- Parquet -----------------------------------------------------------------------------------------------------------
-
-
-def _dataset(name: str, path: Path) -> pa.dataset.Dataset:
-    """Return the parts of a file or folder as one dataset, whose columns all parts have, with types that fit."""
-    pa = arrow()
-    parts = _parts(path)
-    whole = pa.dataset.dataset([str(part) for part in parts], format="parquet")
-    if len(parts) == 1:
-        return whole
-    schemas = [fragment.physical_schema for fragment in whole.get_fragments()]
-    for part, schema in zip(parts, schemas, strict=True):
-        missing = [column for column in schemas[0].names if column not in set(schema.names)]
-        if missing:
-            raise FileFormatError(
-                f"`{name}` must have the same columns in all its parts; {part} lacks {', '.join(missing)}"
-            )
-    try:
-        schema = pa.unify_schemas(schemas, promote_options="permissive").with_metadata(schemas[0].metadata)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise FileFormatError(f"`{name}` must have columns of one type in all parts of {path}: {error}") from error
-    return whole.replace_schema(schema)
+def _parquet(path: Path) -> pa.dataset.Dataset:
+    """Return the parts of a file or folder as one dataset, with the columns and types of the first part."""
+    return arrow().dataset.dataset([str(part) for part in _parts(path)], format="parquet")
 
 
 # -- CSV ---------------------------------------------------------------------------------------------------------------
 
 
-def _records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Give the line number and the cells of each record of a CSV file that is not blank."""
+def _csv(table: TableFile, part: Path, schema: pa.Schema) -> pa.dataset.Dataset:
+    """Return a file of CSV as a dataset."""
+    pa = arrow()
+    form = pa.dataset.CsvFileFormat(
+        # Otherwise a quoted line break fails where it happens to lie on the border of two blocks.
+        pa.csv.ParseOptions(newlines_in_values=True, delimiter=table.reading.separator_of(part)),
+        convert_options=pa.csv.ConvertOptions(
+            null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+        ),
+        read_options=pa.csv.ReadOptions(autogenerate_column_names=not table.has_header, use_threads=False),
+    )
+    return pa.dataset.dataset(str(part), schema=schema, format=form)
+
+
+def _csv_columns(table: TableFile) -> list[str]:
+    """Return the names that the first line of a CSV holds; without a header, those that pyarrow gives."""
+    first = _parts(table.path)[0]
+    cells = next((cells for _, cells in _records(table, first)), None)
+    if cells is None:
+        raise FileFormatError(f"`{table.name}` must have a header and rows; {first} is empty")
+    if any(mark in cell for cell in cells for mark in ("\0", "\ufffd")):
+        raise _not_utf8(table, first)
+    return cells if table.has_header else [f"f{i}" for i in range(len(cells))]
+
+
+def _read_part(table: TableFile, part: Path, schema: pa.Schema) -> pa.Table:
+    try:
+        return _csv(table, part, schema).to_table(use_threads=False)
+    except arrow().ArrowInvalid as error:
+        raise _csv_fault(table, part, error) from error
+
+
+def _records(table: TableFile, part: Path) -> Iterator[tuple[int, list[str]]]:
+    """Return the line number and the cells of each record of a CSV file that is not blank."""
     csv.field_size_limit(1 << 30)
-    with io.TextIOWrapper(arrow().input_stream(path), encoding="utf-8-sig", newline="") as stream:
-        reader, line = csv.reader(stream, delimiter=separator), 1
+    with io.TextIOWrapper(arrow().input_stream(part), "utf-8-sig", errors="replace", newline="") as stream:
+        reader, line = csv.reader(stream, delimiter=table.reading.separator_of(part)), 1
         for cells in reader:
             if cells:
                 yield line, cells
             line = reader.line_num + 1
 
 
-def _csv_header(name: str, path: Path, reading: Reading) -> list[str]:
-    first = _parts(path)[0]
-    with arrow().input_stream(first) as stream:
-        if b"\0" in stream.read(64):
-            raise _not_utf8(name, first, "it seems to be UTF-16")
-    try:
-        cells = next(_records(first, reading.separator_of(first)), (0, None))[1]
-    except UnicodeDecodeError as error:
-        raise _not_utf8(name, first, error) from error
-    if cells is None:
-        raise FileFormatError(f"`{name}` must have a header and rows; {first} is empty")
-    if reading.header or name == "sets":
-        return cells
-    known = _NAMELESS.get(name, ("node",))
-    return [*known[: len(cells)], *map(str, range(len(cells) - len(known)))]
-
-
 def _line_of(table: TableFile, row: int) -> int:
     """Return the line on which a row of a CSV starts, counted from 1; the last line where it cannot be found."""
-    header, line = int(table.reading.header or table.name == "sets"), 0
+    line = 0
     for part in _parts(table.path):
-        records = islice(_records(part, table.reading.separator_of(part)), header, None)
-        for line, _ in records:
+        for line, _ in islice(_records(table, part), int(table.has_header), None):
             if row == 0:
                 return line
             row -= 1
     return line
 
 
-def _not_utf8(name: str, path: Path, reason: object) -> FileFormatError:
-    """Return the error of a text in another encoding, which says how to save it."""
+def _csv_fault(table: TableFile, part: Path, error: Exception) -> FileFormatError | Exception:
+    """Return the error that says what is wrong with a CSV that pyarrow does not read, and what to do about it."""
+    text = str(error)
+    if "UTF8" in text:
+        return _not_utf8(table, part)
+    short = re.search(r"Expected (\d+) columns, got (\d+): (.*)", text, re.DOTALL)
+    if short is not None:
+        commas = table.reading.separator_of(part) != "," and "," in short[3]
+        remedy = "Write decimal points instead of decimal commas" if commas else "Quote cells that hold a separator"
+        return FileFormatError(
+            f"`{table.name}` must have as many cells in each row as its header; {part} has a row with {short[2]} cells "
+            f"where {short[1]} are expected: {short[3]!r}. {remedy}, or check --separator."
+        )
+    found = _NO_NUMBER.search(text)
+    if found is None:
+        return error
+    place, record = int(found[1]), int(found[2])
+    line, cells = next(islice(_records(table, part), record - 1, None))
+    column, node = table.columns[place], cells[table.columns.index("node")] if "node" in table.columns else None
+    advice = number_advice(cells[place]) or "Write a number there, or drop that row."
+    if table.name == "probabilities":
+        advice += f" If the column is not a class, add --ignore-columns {column}."
     return FileFormatError(
-        f"`{name}` must be UTF-8 text; {path} is not: {reason}. Save it as UTF-8: a spreadsheet calls that CSV UTF-8, "
-        f'in Python it is encoding="utf-8".'
+        f"`{table.name}` must hold numbers in the column {column}; line {line} of {part}"
+        f"{'' if node is None else f' (node {node!r})'} has {cells[place]!r}. {advice}"
     )
 
 
-def _read_csv(table: TableFile, types: Mapping[str, str]) -> pa.Table:
-    pa = arrow()
-    parts, short = [], list[str]()
-
-    def refuse(row: InvalidRow) -> str:
-        short.append(f"a row with {row.actual_columns} cells where {row.expected_columns} are expected: {row.text!r}")
-        return "error"
-
-    names = None
-    if not (table.reading.header or table.name == "sets"):
-        names = [table.originals.get(column, column) for column in table.columns]
-    for part in _parts(table.path):
-        separator = table.reading.separator_of(part)
-        # Otherwise a quoted line break fails where it happens to lie on the border of two blocks.
-        parse = pa.csv.ParseOptions(newlines_in_values=True, delimiter=separator, invalid_row_handler=refuse)
-        convert = pa.csv.ConvertOptions(
-            include_columns=list(types), column_types=types, null_values=[""], strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        )  # fmt: skip
-        try:
-            parts.append(
-                pa.csv.read_csv(part, pa.csv.ReadOptions(column_names=names, use_threads=False), parse, convert)
-            )
-        except pa.ArrowInvalid as error:
-            if "invalid UTF8" in str(error):
-                raise _not_utf8(table.name, part, "it seems to be Latin-1 or another older encoding") from error
-            if "conversion error" in str(error):
-                _refuse_text(table, [column for column in types if types[column] != "string"])
-            if not short:
-                raise
-            commas = separator != "," and "," in short[0]
-            remedy = "Write decimal points instead of decimal commas" if commas else "Quote cells that hold a separator"
-            raise FileFormatError(
-                f"`{table.name}` must have as many cells in each row as its header; {part} has {short[0]}. {remedy}, "
-                f"or check --separator."
-            ) from error
-    return pa.concat_tables(parts)
-
-
-def _refuse_text(table: TableFile, columns: Sequence[str]) -> None:
-    """Raise for the first cell that is not a number, with its row and node, and for whole columns of text."""
-    compute = arrow().compute
-    node = table.originals.get("node", "node") if "node" in table.columns else None
-    cells = _read_csv(table, dict.fromkeys([*columns, *([node] if node else [])], "string"))
-    for column in columns:
-        odd = compute.indices_nonzero(
-            compute.invert(compute.match_substring_regex(cells[column], _NUMBER).fill_null(True))
-        )
-        if not len(odd):
-            continue
-        row = odd[0].as_py()
-        value = cells[column][row].as_py()
-        what = f"{table.at(row, None if node is None else cells[node][row].as_py())} has {value!r}"
-        advice = "Write a number there, or drop that row."
-        if 2 * len(odd) > len(cells):
-            what, advice = f"{what}, and most other rows have text too", "Drop that column."
-            if table.name == "probabilities":
-                advice = f"If it is not a class, add --ignore-columns {column}."
-        raise FileFormatError(
-            f"`{table.name}` must hold numbers in the column {column}; {what}. {number_advice(value) or advice}"
-        )
+def _not_utf8(table: TableFile, part: Path) -> FileFormatError:
+    """Return the error of a text in another encoding, which says how to save it."""
+    return FileFormatError(
+        f"`{table.name}` must be UTF-8 text; {part} is not: it seems to be UTF-16, Latin-1 or another encoding. "
+        f'Save it as UTF-8: a spreadsheet calls that CSV UTF-8, in Python it is encoding="utf-8".'
+    )
 
 
 def number_advice(text: str) -> str:
-    """Say how a text that nearly is a number should be written; nothing of any other.
+    """Return how to write a text that nearly is a number; empty for any other.
 
     Examples
     --------

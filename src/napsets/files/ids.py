@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray
 from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files.formats import TableFile
 from napsets.randomness import MOST_ID_BYTES, UInt64Array, hash_ids, hash_texts
@@ -23,15 +22,14 @@ if TYPE_CHECKING:
 
     Ids: TypeAlias = pa.Array | pa.ChunkedArray
 
+Scalar = TypeVar("Scalar", bound=np.generic)
+
 #: An integer below 922·10¹⁶, which 64 bits hold, as Python would write it: what does not look so (``007``, ``+1``)
 #: would not come back as it was.
 CANONICAL_INTEGER = r"^(0|-?([1-9][0-9]{0,17}|[1-8][0-9]{18}|9[01][0-9]{17}|92[01][0-9]{16}))$"
 
 #: Ids that a message lists.
 _SHOWN = 10
-
-#: Ids that are looked up at a time: each time, the nodes are hashed.
-_AT_ONCE = 1 << 22
 
 
 class NodeIds:
@@ -46,7 +44,7 @@ class NodeIds:
             values = values.combine_chunks()
         self.values = values
         self.name = name
-        self.is_string = bool(pa.types.is_string(values.type) or pa.types.is_large_string(values.type))
+        self.is_string = not pa.types.is_integer(values.type)
         where = "there" if path is None else f"in {path}"
         if self.is_string and len(values):
             sizes = pa.compute.binary_length(values).to_numpy(zero_copy_only=False)
@@ -56,14 +54,15 @@ class NodeIds:
                     f"`{name}` must have ids of at most {MOST_ID_BYTES:,} bytes; one {where} has {sizes[row]:,}: "
                     f"{values[row].as_py()[:20]!r}…"
                 )
-        if not _are_distinct(values):
+        self.keys: UInt64Array = id_keys(values)
+        ordered = np.sort(self.keys)
+        if (ordered[1:] == ordered[:-1]).any():
             counts = pa.compute.value_counts(values)
             repeated = counts.filter(pa.compute.greater(counts.field("counts"), 1))
             raise FileFormatError(
                 f"`{name}` must have each node once; {len(repeated):,} ids are {where} more than once: "
                 f"{listed(repeated.field('values').to_pylist())}. Keep one row for each."
             )
-        self.keys: UInt64Array = id_keys(values)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -73,19 +72,18 @@ class NodeIds:
         """The Arrow type that the ids have in a file."""
         return arrow().string() if self.is_string else self.values.type
 
-    def positions(self, values: pa.Array | pa.ChunkedArray) -> IntArray:
+    def positions(self, values: Ids) -> npt.NDArray[np.int32]:
         """Return the place of each id, −1 where it is unknown.
 
         Ids are equal that are written alike: the text "7" is the integer 7, and "007" is another id.
         """
         values, known = _of_one_type(values, self.values)
         places = arrow().compute.index_in(values, value_set=known, skip_nulls=True)
-        return np.asarray(places.fill_null(-1).to_numpy(), dtype=np.int64)
+        return np.asarray(places.fill_null(-1).to_numpy(), dtype=np.int32)
 
     def take(self, places: npt.NDArray[np.integer]) -> pa.Array:
         """Return the ids at some places, as they were."""
-        taken = self.values.take(arrow().array(places))
-        return taken.cast(arrow().string()) if self.is_string else taken
+        return self.values.take(arrow().array(places)).cast(self.output_type)
 
     def find(self, text: str) -> int:
         """Return the place of one id that was typed, for instance on a command line."""
@@ -93,15 +91,6 @@ class NodeIds:
         if place < 0:
             raise InvalidInputError(f"`node` must be one of the {len(self):,} ids; there is no {text!r}")
         return place
-
-
-def _are_distinct(values: pa.Array) -> bool:
-    """Whether no id is there twice; integers are sorted, which takes a tenth of the memory of hashing them."""
-    pa = arrow()
-    if not pa.types.is_integer(values.type):
-        return bool(pa.compute.count_distinct(values).as_py() == len(values))
-    ordered = np.sort(values.to_numpy(zero_copy_only=False))
-    return not (ordered[1:] == ordered[:-1]).any()
 
 
 def _of_one_type(*columns: Ids) -> tuple[Ids, ...]:
@@ -125,7 +114,7 @@ def one_column(*columns: Ids) -> pa.ChunkedArray:
     return arrow().chunked_array(chunks, alike[0].type)
 
 
-def looks_integer(values: pa.Array | pa.ChunkedArray) -> bool:
+def looks_integer(values: Ids) -> bool:
     """Whether every text is an integer in its usual form, so that it comes back as it was."""
     pa = arrow()
     matches = pa.compute.match_substring_regex(values, CANONICAL_INTEGER)
@@ -158,9 +147,16 @@ class NodeRows:
     """The rows of a file about nodes: where each row's node is, −1 where it is unknown and left out, and columns."""
 
     table: TableFile
-    places: IntArray
+    nodes: int  # how many there are
+    places: npt.NDArray[np.int32]
     ids: pa.ChunkedArray
     columns: dict[str, pa.ChunkedArray]
+
+    def spread(self, values: npt.NDArray[Scalar], missing: object) -> npt.NDArray[Scalar]:
+        """Return the values of the rows at the places of their nodes, and `missing` at all others."""
+        everyone = np.full(self.nodes, missing, dtype=values.dtype)
+        everyone[self.places[self.places >= 0]] = values[self.places >= 0]
+        return everyone
 
     def at(self, row: int) -> str:
         """Name a row for a message, with its node."""
@@ -168,7 +164,7 @@ class NodeRows:
 
 
 def read_node_rows(
-    table: TableFile, nodes: NodeIds, *columns: str, notes: list[str] | None = None, text: Sequence[str] = ()
+    table: TableFile, nodes: NodeIds, *columns: str, notes: list[str] | None = None, text: Sequence[str] = ("node",)
 ) -> NodeRows:
     """Read ``node`` as places among `nodes`, none twice, and some more columns, those in `text` as text in CSV.
 
@@ -178,57 +174,50 @@ def read_node_rows(
     rows = table.read(["node", *columns], text)
     ids = id_column(table, rows)
     places = place_rows(table, nodes, ids, notes)
-    return NodeRows(table, places, ids, {column: rows.column(column) for column in columns})
+    return NodeRows(table, len(nodes), places, ids, {column: rows.column(column) for column in columns})
 
 
-def place_rows(table: TableFile, nodes: NodeIds, ids: pa.ChunkedArray, notes: list[str] | None = None) -> IntArray:
+def place_rows(
+    table: TableFile, nodes: NodeIds, ids: pa.ChunkedArray, notes: list[str] | None = None
+) -> npt.NDArray[np.int32]:
     """Return the place of each row's node, as `places_of` does; refuse a file that names a node twice."""
-    places = places_of(table, nodes, [ids], notes)[0]
+    places = places_of(table, nodes, ids, notes)
     repeated = np.flatnonzero(np.bincount(places[places >= 0], minlength=1) > 1)
     if repeated.size:
         second = int(np.flatnonzero(places == repeated[0])[1])
-        raise FileFormatError(
-            f"`{table.name}` must have each node once; {table.path} repeats {repeated.size:,}: "
-            f"{listed(nodes.take(repeated[: _SHOWN + 1]).to_pylist())}, the first in {table.at(second, path=False)}. "
-            f"Keep one row for each."
+        names = listed(nodes.take(repeated[: _SHOWN + 1]).to_pylist())
+        raise table.fault(
+            "have each node once",
+            f"repeats {repeated.size:,}: {names}, the first in {table.at(second, path=False)}",
+            "Keep one row for each.",
         )
     return places
 
 
 def places_of(
-    table: TableFile, nodes: NodeIds, columns: Sequence[pa.ChunkedArray], notes: list[str] | None = None
-) -> list[IntArray]:
-    """Return the places of a file's columns of ids among the nodes; unknown ids are refused or, if skipped, noted."""
-    pa = arrow()
-    dtype = np.int32 if len(nodes) < 2**31 else np.int64
-    found, unknown, shown, first = [], 0, dict[object, None](), None
-    for ids in columns:
-        starts = range(0, len(ids), _AT_ONCE)
-        parts = (nodes.positions(ids.slice(start, _AT_ONCE)).astype(dtype) for start in starts)
-        places = np.concatenate([np.empty(0, dtype=dtype), *parts])
-        missing = places < 0
-        if missing.any():
-            unknown += int(missing.sum())
-            first = int(missing.argmax()) if first is None else min(first, int(missing.argmax()))
-            shown.update(dict.fromkeys(ids.filter(pa.array(missing)).unique().slice(0, _SHOWN + 1).to_pylist()))
-        found.append(places)
-    if not unknown or first is None:
-        return found
+    table: TableFile, nodes: NodeIds, ids: pa.ChunkedArray, notes: list[str] | None = None
+) -> npt.NDArray[np.int32]:
+    """Return the places of a file's ids among the nodes; unknown ids are refused or, if skipped, noted."""
+    places = nodes.positions(ids)
+    missing = places < 0
+    if not missing.any():
+        return places
+    unknown, first = int(missing.sum()), int(missing.argmax())
+    shown = ids.filter(arrow().array(missing)).unique().slice(0, _SHOWN + 1).to_pylist()
     rows, have = ("1 row", "has") if unknown == 1 else (f"{unknown:,} rows", "have")
-    message = f"{rows} of `{table.name}` ({table.path}) {have} ids that `{nodes.name}` lacks: {listed(list(shown))}"
+    message = f"{rows} of `{table.name}` ({table.path}) {have} ids that `{nodes.name}` lacks: {listed(shown)}"
     if not table.reading.skip_unknown:
         skip = ", or pass --skip-unknown to leave those rows out" if nodes.name == "probabilities" else ""
-        spaced = [name for name in shown if isinstance(name, str) and name != name.strip()]
-        bare = [name.strip() for name in spaced[:1]]
-        if bare and nodes.positions(pa.array(bare))[0] >= 0:
-            skip += f". Or remove the spaces around the ids: {spaced[0]!r} should be {bare[0]!r}"
+        spaced = next((name for name in shown if isinstance(name, str) and name != name.strip()), "")
+        if spaced and nodes.positions(arrow().array([spaced.strip()]))[0] >= 0:
+            skip += f". Or remove the spaces around the ids: {spaced!r} should be {spaced.strip()!r}"
         raise FileFormatError(
             f"every id must be in `{nodes.name}`; {message}; the first is in {table.at(first, path=False)}. Add them "
             f"there{skip}."
         )
     if notes is not None:
         notes.append(f"left out: {message}")
-    return found
+    return places
 
 
 def id_column(table: TableFile, rows: pa.Table, column: str = "node") -> pa.ChunkedArray:
@@ -249,10 +238,10 @@ def id_column(table: TableFile, rows: pa.Table, column: str = "node") -> pa.Chun
             f"{table.at(pa.compute.index(empty, True).as_py())}. Fill it in or drop that row."
         )
     if not is_text and not pa.types.is_integer(values.type):
-        raise FileFormatError(
-            f"`{table.name}` must hold ids that are integers or strings; the column {column} of {table.path} is "
-            f"{values.type}. Write that column as integers or as text."
-        )
+        raise table.fault(
+            "hold ids that are integers or strings", f"has {values.type} in the column {column}",
+            "Write that column as integers or as text.",
+        )  # fmt: skip
     return values.cast(pa.large_string()) if is_text else values
 
 
@@ -260,15 +249,3 @@ def own_ids(table: TableFile, values: pa.ChunkedArray) -> NodeIds:
     """Return a file's ids as nodes; text from a CSV becomes integers where it all looks so."""
     whole = not table.typed and looks_integer(values)
     return NodeIds(values.cast(arrow().int64()) if whole else values, table.name, table.path)
-
-
-def all_ids(tables: Sequence[tuple[TableFile, Sequence[str]]]) -> NodeIds:
-    """Return the nodes that any file names, each once; with every file come the columns that hold ids."""
-    columns = []
-    for table, names in tables:
-        table.require(*names)
-        rows = table.read(names)
-        columns += [id_column(table, rows, name).unique() for name in names if len(rows)]
-    if not columns:
-        raise FileFormatError("`edges` and `labels` must name at least one node; they are empty")
-    return NodeIds(one_column(*columns).unique(), "edges")

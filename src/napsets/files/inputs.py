@@ -13,7 +13,7 @@ from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.compressed import WeightsAre, check_lengths
 from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files.formats import TableFile, open_table
-from napsets.files.ids import NodeIds, all_ids, id_column, one_column, places_of
+from napsets.files.ids import NodeIds, id_column, one_column, own_ids, places_of
 from napsets.files.labels import NodeTruth, read_labels, read_nodes, read_targets
 from napsets.files.outputs import (
     Block,
@@ -30,6 +30,9 @@ from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 PathLike = str | os.PathLike[str]
 Stage = Callable[[str], None]
+
+#: The columns of edges that hold ids.
+_ENDS = ("source", "target")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,18 +106,31 @@ def read_inputs(
         The features by which nodes are compared, as in `read_features`.
     stage : callable
         Called with what is being read.
-
-    Examples
-    --------
-    >>> read_inputs("edges.csv", "p.csv", "y.csv", reading=Reading(ids="string", separator=";"))  # doctest: +SKIP
     """
     column = prediction.truth_column
     known = ("node", column if reading.header else "label")
-    wanted = (("edges", edges, ("source", "target")), ("labels", truth, known), ("nodes", nodes, ("node",)))
+    wanted = (("edges", edges, _ENDS), ("labels", truth, known), ("nodes", nodes, ("node",)))
     _check_headers(reading, *wanted, ("labels", evidence, known))
     stage(f"reading {prediction.outputs_name}")
     model = _OUTPUTS[prediction](outputs, reading)
-    inputs = _with_graph(prediction, model, edges, truth, nodes, reading, stage)
+    notes, graph = list(model.notes), None
+    if edges is not None:
+        stage("reading edges")
+        graph = read_edges(edges, model.ids, reading, notes=notes)
+    stage(f"reading {prediction.truth_name}")
+    labels = _TRUTH[prediction](truth, model.ids, model.class_names, reading, notes=notes)
+    has_truth = prediction.known(labels.values)
+    chosen = np.flatnonzero(~has_truth) if nodes is None else read_nodes(nodes, model.ids, reading, notes=notes)
+    both = int(has_truth[chosen].sum())
+    if both:
+        notes.append(
+            f"{both:,} of the nodes to predict have a {column}; it is left out of the threshold of its own node, "
+            f"but not out of what all {column}s determine together (the level, the evidence)"
+        )
+    inputs = Inputs(
+        model.ids, graph, model.values, labels.values, chosen, labels.class_names, model.score, notes, prediction,
+        labels.integers,
+    )  # fmt: skip
     if features is not None:
         stage("reading features")
         inputs = replace(inputs, features=read_features(features, inputs.ids, reading))
@@ -173,22 +189,18 @@ def _with_evidence(inputs: Inputs, path: PathLike, reading: Reading, *, only_unl
 
 
 def read_graph(
-    edges: PathLike,
-    labels: PathLike,
-    nodes: PathLike | None = None,
-    reading: Reading = PLAIN,
-    *,
-    stage: Stage = lambda text: None,
+    edges: PathLike, labels: PathLike, reading: Reading = PLAIN, *, stage: Stage = lambda text: None
 ) -> Inputs:
-    """Read a graph and labels without probabilities; the nodes are those that some file names."""
-    stage("reading ids")
-    sources = [("edges", edges, ("source", "target")), ("labels", labels, ("node",))]
-    if nodes is not None:
-        sources.append(("nodes", nodes, ("node",)))
-    known = all_ids([(open_table(name, path, reading), columns) for name, path, columns in sources])
-    return _with_graph(
-        PredictionSets, NodeOutputs(known, np.empty((len(known), 0))), edges, labels, nodes, reading, stage
-    )
+    """Read a graph and labels without probabilities; the nodes are those of the labels, then those of the edges."""
+    stage("reading edges")
+    notes: list[str] = []
+    table = open_table("labels", labels, reading)
+    table.require("node", "label")
+    ids, graph = read_graph_around(edges, own_ids(table, id_column(table, table.read(["node"]))), reading, notes=notes)
+    stage("reading labels")
+    known = read_labels(table, ids, None, reading, notes=notes)
+    nothing = np.empty((len(ids), 0))
+    return Inputs(ids, graph, nothing, known.values, np.flatnonzero(known.values < 0), known.class_names, notes=notes)
 
 
 def read_truth(path: PathLike, inputs: Inputs, reading: Reading = PLAIN) -> IntArray | FloatArray:
@@ -201,37 +213,6 @@ def _check_headers(reading: Reading, *files: tuple[str, PathLike | None, Sequenc
     for name, path, columns in files:
         if path is not None:
             open_table(name, path, reading).require(*columns)
-
-
-def _with_graph(
-    prediction: type[Prediction],
-    model: NodeOutputs,
-    edges: PathLike | None,
-    truth: PathLike,
-    nodes: PathLike | None,
-    reading: Reading,
-    stage: Stage,
-) -> Inputs:
-    """Read graph, truth and the nodes to predict, where the nodes are known."""
-    column, notes = prediction.truth_column, list(model.notes)
-    graph = None
-    if edges is not None:
-        stage("reading edges")
-        graph = read_edges(edges, model.ids, reading, notes=notes)
-    stage(f"reading {prediction.truth_name}")
-    known = _TRUTH[prediction](truth, model.ids, model.class_names, reading, notes=notes)
-    has_truth = prediction.known(known.values)
-    chosen = np.flatnonzero(~has_truth) if nodes is None else read_nodes(nodes, model.ids, reading, notes=notes)
-    both = int(has_truth[chosen].sum())
-    if both:
-        notes.append(
-            f"{both:,} of the nodes to predict have a {column}; it is left out of the threshold of its own node, "
-            f"but not out of what all {column}s determine together (the level, the evidence)"
-        )
-    return Inputs(
-        model.ids, graph, model.values, known.values, chosen, known.class_names, model.score, notes, prediction,
-        known.integers,
-    )  # fmt: skip
 
 
 #: The readers of what a model says, and of the truth.
@@ -253,20 +234,20 @@ def read_edges(path: PathLike, nodes: NodeIds, reading: Reading = PLAIN, *, note
     """
     table = open_table("edges", path, reading)
     meaning = reading.weights_are
-    columns = ["source", "target", *([] if meaning is None else ["weight"])]
+    columns = [*_ENDS, *([] if meaning is None else ["weight"])]
     table.require(*columns)
     if meaning is None and "weight" in table.columns and notes is not None:
         notes.append(
             f"the column weight of {table.path} is not used: say what it holds with --weights-are lengths or strengths"
         )
-    rows = table.read(columns)
+    rows = table.read(columns, _ENDS)
     ids = [id_column(table, rows, column) for column in columns[:2]]
     lengths = None
     if meaning is not None:
-        weights = number_column(table, rows.column("weight").combine_chunks(), "weight").astype(np.float64)
+        weights = number_column(table, rows.column("weight"), "weight", ids[0]).astype(np.float64)
         lengths = _lengths(table, weights, meaning)
     del rows
-    ends = np.stack(places_of(table, nodes, ids, notes))
+    ends = np.stack([places_of(table, nodes, column, notes) for column in ids])
     del ids
     if not ends.size and notes is not None:
         notes.append(f"{table.path} has no rows: no node has a neighbour")
@@ -289,10 +270,11 @@ def _lengths(table: TableFile, weights: FloatArray, meaning: WeightsAre) -> Floa
 
 def read_graph_around(
     edges: PathLike, nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None
-) -> Graph:
-    """Read the whole graph of an edges file; `nodes` keep their places, others come after them."""
+) -> tuple[NodeIds, Graph]:
+    """Read the whole graph of an edges file, and its ids; `nodes` keep their places, others come after them."""
     table = open_table("edges", edges, reading)
-    table.require("source", "target")
-    rows = table.read(["source", "target"])
-    ends = [id_column(table, rows, column) for column in ("source", "target")]
-    return read_edges(table, NodeIds(one_column(nodes.values, *ends).unique(), "edges"), reading, notes=notes)
+    table.require(*_ENDS)
+    rows = table.read(_ENDS, _ENDS)
+    ends = [id_column(table, rows, column) for column in _ENDS]
+    ids = NodeIds(one_column(nodes.values, *ends).unique(), "edges")
+    return ids, read_edges(table, ids, reading, notes=notes)

@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from pathlib import Path
 
 from napsets.checks.values import check_path
@@ -62,9 +61,6 @@ def _remove(draft: Path) -> None:
 
 AnyPath = str | os.PathLike[str]
 
-#: Files that must not be written to meanwhile, such as the inputs and the settings file of a command.
-_PROTECTED: ContextVar[tuple[Path, ...]] = ContextVar("protected", default=())
-
 
 @contextmanager
 def replacing(path: AnyPath) -> Iterator[Path]:
@@ -72,12 +68,8 @@ def replacing(path: AnyPath) -> Iterator[Path]:
 
     A link stays a link: what it leads to is replaced.
     """
-    named = check_path("path", path)
-    target = check_apart(named)
-    if target.is_dir():
-        raise InvalidInputError(f"`path` must name a file; {target} is a folder")
-    if not target.parent.is_dir():
-        raise InvalidInputError(f"`path` must be in a folder that exists; there is no folder {named.parent}")
+    named = check_output(check_path("path", path), name="path")
+    target = Path(os.path.realpath(named))
     # Cut, so that the name of the draft is not too long where that of the target is just short enough. The suffix is
     # that of the name given, by which the format was chosen.
     draft = target.with_name(f".{target.stem[:40]}.{draft_mark()}{named.suffix}")
@@ -85,16 +77,6 @@ def replacing(path: AnyPath) -> Iterator[Path]:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         yield draft
         draft.replace(target)
-
-
-@contextmanager
-def protecting(*inputs: AnyPath | None) -> Iterator[None]:
-    """Let `check_apart` treat these paths as inputs in this context, wherever it is called."""
-    token = _PROTECTED.set(tuple(Path(path) for path in inputs if path is not None))
-    try:
-        yield
-    finally:
-        _PROTECTED.reset(token)
 
 
 @contextmanager
@@ -137,18 +119,16 @@ def _missing(source: Path, name: str | None) -> FileFormatError:
 # -- where may be written ------------------------------------------------------------------------------------------
 
 
-def check_output(
-    path: AnyPath, inputs: Iterable[AnyPath | None] = (), suffixes: Iterable[str] = (), *, name: str = "output"
-) -> Path:
-    """Refuse, before any work is done, a file that must not or cannot be written; one rule for all commands.
+def check_output(path: AnyPath, suffixes: Iterable[str] = (), *, name: str = "output") -> Path:
+    """Refuse, before any work is done, a file that cannot be written; one rule for all commands.
 
-    One that is there is replaced, unless it is no plain file, or one of the `inputs` or inside one; what is protected
-    (see `protecting`) counts as such. Where there are `suffixes`, its name must have one, in capital letters or small.
+    One that is there is replaced, unless it is no plain file. Where there are `suffixes`, its name must have one, in
+    capital letters or small.
     """
     named, endings = Path(path), tuple(suffixes)
     if endings and not named.name.lower().endswith(endings):
         raise InvalidInputError(f"`{name}` must be a file that ends in {', '.join(endings)}; got {named}")
-    target = check_apart(named, inputs, name=name)
+    target = Path(os.path.realpath(named))
     if target.is_dir():
         raise InvalidInputError(f"`{name}` must be a file; {named} is a folder. Name a file in it.")
     if target.exists() and not target.is_file():
@@ -162,36 +142,15 @@ def check_output(
     return named
 
 
-def check_apart(output: AnyPath, inputs: Iterable[AnyPath | None] = (), *, name: str = "output") -> Path:
-    """Return where an output will really be; refuse one that is an input, lies inside one or holds one.
+def check_apart(output: AnyPath, inputs: Iterable[AnyPath], *, name: str = "output") -> None:
+    """Refuse an output that is an input, or lies inside one.
 
     What is compared are the files, once links and ``..`` are followed, and not the names: ``new/../edges.csv`` is
     ``edges.csv``, also while there is no folder ``new``.
     """
     target = Path(os.path.realpath(output))
-    if any(path.is_symlink() for path in (target, *target.parents)):  # what is followed to the end is not a link
-        raise InvalidInputError(f"`{name}` must be a file; {output} is a link that leads back to itself")
-    for path in (*inputs, *_PROTECTED.get()):
-        if path is None:
-            continue
+    for path in inputs:
         source = Path(os.path.realpath(path))
-        if _same(source, target):
-            raise InvalidInputError(f"`{name}` would overwrite the input {path}; name another file")
-        if _is_inside(target, output, source):
-            raise InvalidInputError(f"`{name}` must lie outside the inputs; {output} lies in the input {path}")
-        if _is_inside(source, path, target):
-            raise InvalidInputError(
-                f"`{name}` must not hold an input, which would be lost; {output} holds the input {path}"
-            )
-    return target
-
-
-def _is_inside(place: Path, path: AnyPath, folder: Path) -> bool:
-    """Tell whether something lies in a folder, where it really is or by its own name."""
-    return any(_same(parent, folder) for parent in {*place.parents, *Path(os.path.abspath(path)).parents})
-
-
-def _same(first: Path, second: Path) -> bool:
-    with suppress(OSError):
-        return first.samefile(second)
-    return False  # one of them is not there
+        same = source.exists() and target.exists() and source.samefile(target)
+        if same or source in (target, *target.parents):
+            raise InvalidInputError(f"`{name}` would overwrite the input {path}, or lie in it; name another file")

@@ -1,6 +1,6 @@
 r"""The settings with which files are read and written: one record for all readers and writers.
 
->>> reading = Reading(rename=["uid=node", "class=label"], separator=";")
+>>> reading = Reading(rename={"uid": "node", "class": "label"}, separator=";")
 >>> reading.renamed("labels", ["uid", "class", "date"]), reading.separator_of("y.csv")
 (['node', 'label', 'date'], ';')
 >>> Reading().separator_of("y.csv"), Reading().separator_of("y.tsv.gz")
@@ -42,19 +42,17 @@ class Reading:
         of refusing them.
     logits : bool
         The model's outputs are from before its softmax: any finite numbers, which become probabilities.
-    normalise : bool
-        Divide each row of probabilities by its sum, where that is 1 or 100 except for rounding.
-    ignore_columns : str or sequence of str
-        Columns of the file of probabilities that are not classes; as text, ``split,year``.
+    ignore_columns : sequence of str
+        Columns of the file of probabilities that are not classes.
     directed : bool
         Follow edges from source to target only.
     weights_are : {"lengths", "strengths"}, optional
         What the column ``weight`` says of an edge: how long it is, or how strong, which makes it 1 / strength long.
-    rename : sequence of str or mapping
-        Columns with other names, from the file's name to napsets': ``["uid=node"]`` or ``{"uid": "node"}``. Each holds
-        for every file that has such a column, except files of predictions, which napsets wrote.
+    rename : mapping
+        Columns with other names, from the file's name to napsets': ``{"uid": "node"}``. Each holds for every file that
+        has such a column, except files of predictions, which napsets wrote.
     separator : str, optional
-        What separates the cells of CSV, one character or "tab"; by default a comma, and a tab in files called ``.tsv``.
+        The character between the cells of CSV; by default a comma, and a tab in files called ``.tsv``.
     header : bool
         Whether the first line of a CSV names its columns. Without it, columns are taken in the documented order, and
         classes are called 0, 1, 2, …
@@ -62,34 +60,22 @@ class Reading:
 
     skip_unknown: bool = False
     logits: bool = False
-    normalise: bool = False
-    ignore_columns: str | Sequence[str] = ()
+    ignore_columns: Sequence[str] = ()
     directed: bool = False
     weights_are: WeightsAre | None = None
-    rename: Sequence[str] | Mapping[str, str] = field(default_factory=dict)
+    rename: Mapping[str, str] = field(default_factory=dict)
     separator: str | None = None
     header: bool = True
 
     def __post_init__(self) -> None:
         check_weights_are(self.weights_are)
-        ignored = self.ignore_columns
-        listed = ignored.split(",") if isinstance(ignored, str) else ignored
-        object.__setattr__(self, "ignore_columns", tuple(name.strip() for name in listed if name.strip()))
-        if self.logits and self.normalise:
-            raise InvalidInputError("`normalise` must be False with logits, which a softmax makes sum to 1; got True")
-        object.__setattr__(self, "rename", _pairs(self.rename))
-        if self.separator is not None:
-            separator = {"\\t": "\t", "tab": "\t"}.get(self.separator.lower(), self.separator)
-            if len(separator.encode()) != 1 or separator in '"\r\n':
-                raise InvalidInputError(
-                    f"`separator` must be one character, no quote and no line break; got {separator!r}"
-                )
-            object.__setattr__(self, "separator", separator)
+        separator = self.separator
+        if separator is not None and (len(separator.encode()) != 1 or separator in '"\r\n'):
+            raise InvalidInputError(f"`separator` must be one character, no quote and no line break; got {separator!r}")
 
     def renamed(self, file: str, columns: Sequence[str]) -> list[str]:
         """Return napsets' names of a file's columns; a file is known by the argument that it came from."""
-        names = self.rename
-        return list(columns) if file == "sets" or not isinstance(names, dict) else [names.get(c, c) for c in columns]
+        return [column if file == "sets" else self.rename.get(column, column) for column in columns]
 
     def separator_of(self, path: str | os.PathLike[str]) -> str:
         """Return what separates the cells of a CSV file."""
@@ -115,20 +101,6 @@ def parts_of(folder: Path) -> list[Path]:
     """Return the files of a folder that hold rows, in the order of their names."""
     found = (part for part in folder.rglob("*") if part.name.lower().endswith(tuple(SUFFIXES)))
     return sorted(part for part in found if not part.name.startswith(("_", ".")))
-
-
-def _pairs(rename: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Return names by the names that they replace."""
-    if isinstance(rename, Mapping):
-        return dict(rename)
-    pairs: dict[str, str] = {}
-    for text in rename:
-        old, equals, new = (word.strip() for word in text.rpartition("="))
-        if not (old and equals and new):
-            raise InvalidInputError(f"`rename` must be OLD=NEW, as in uid=node; got {text!r}")
-        if pairs.setdefault(old, new) != new:
-            raise InvalidInputError(f"`rename` must give each column one name; {old} has {pairs[old]} and {new}")
-    return pairs
 
 
 #: Files as napsets would write them.

@@ -4,18 +4,17 @@ Parquet keeps settings in its metadata. CSV has no lists and no place for settin
 there, a structure a JSON object.
 
 Memory. Beside the interpreter and its libraries, what is held while predictions are written is the model's outputs, the
-graph and a few arrays of one entry per node; predictions are made and written some nodes at a time. `memory_bound`
-states it as a formula, and a test holds a run to it.
+graph and a few arrays of one entry per node; predictions are made and written some nodes at a time. A test holds a run
+to the formula in the help of `napsets predict`.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -28,7 +27,7 @@ from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError, NapsetsWarning, arrow
 from napsets.files.inputs import Inputs
 from napsets.files.paths import check_output, replacing
-from napsets.files.prediction_columns import COLUMNS_OF, with_first_choices
+from napsets.files.prediction_file import GUESSES, prediction_schema
 from napsets.files.reading import PLAIN, Reading, format_of
 from napsets.predictions import Prediction, Summary
 
@@ -38,14 +37,17 @@ if TYPE_CHECKING:
 #: Rows of a Parquet row group.
 ROW_GROUP = 1 << 16
 
+#: Rows of probabilities that are looked through at a time.
+_ROWS = 1 << 14
+
 #: Nodes predicted at a time: a few row groups, so that what a search needs to start is paid for rarely.
 CHUNK = 4 * ROW_GROUP
 
 
-def check_writable(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str] | None] = ()) -> None:
-    """Refuse a file that cannot or must not be written, before any work is done; see `check_output`."""
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a file of predictions that cannot be written, before any work is done; see `check_output`."""
     format_of("output", path)
-    check_output(path, inputs)
+    check_output(path)
 
 
 class Describes(Protocol):
@@ -65,16 +67,6 @@ class Predicts(Protocol):
 # -- predictions -------------------------------------------------------------------------------------------------------
 
 
-def memory_bound(nodes: int, classes: int, edges: int, *, width: int = 4, evidence: bool = False) -> int:
-    """Return the most bytes that a prediction from Parquet files with integer ids holds.
-
-    400 MB + nodes · (2·width·classes + 150) + edges · 30, however many nodes are predicted; with evidence,
-    nodes · classes · 64 more. `edges` are rows of their file; `width` is 4 where the file of probabilities has float32,
-    otherwise 8; evidence are the labels around each node, which `auto` and `informed` weigh.
-    """
-    return 400_000_000 + nodes * (2 * width * classes + 150 + 64 * classes * evidence) + edges * 30
-
-
 def describe_settings(
     settings: Mapping[str, object],
     class_names: list[str] | None,
@@ -84,26 +76,25 @@ def describe_settings(
     level_labels: int | None = None,
     method: Describes | None = None,
 ) -> dict[str, object]:
-    """Return what the metadata of a file of predictions says: the version, the classes and how it was made.
+    """Return the metadata of a file of predictions: the version, the classes and how it was made.
 
     The settings go by the names of options. Recorded are also how many nodes there are, how many of them calibrated and
     how many labels set the level, and the method by its description, if it has one.
     """
+    description = None
+    if method is not None:
+        with suppress(InvalidInputError):  # functions, and what no table has a name for, have no description
+            description = method.describe()
     known: dict[str, object] = {
+        "napsets": __version__,
         "class_names": class_names,
         "num_nodes": nodes,
         "calibration": calibration,
         "level_labels": level_labels,
         **settings,
-        "method_description": None,
+        "method_description": description,
     }
-    if method is not None:
-        with suppress(InvalidInputError):  # functions, and what no table has a name for, have no description
-            known["method_description"] = method.describe()
-    optional = ("class_names", "level_labels", "method_description")
-    return {"napsets": __version__} | {
-        key: value for key, value in known.items() if value is not None or key not in optional
-    }
+    return {key: value for key, value in known.items() if value is not None}
 
 
 def write_prediction(
@@ -144,14 +135,14 @@ def write_prediction(
     Summary
         What was written, in numbers.
     """
-    columns, nodes = COLUMNS_OF[inputs.prediction], inputs.nodes
+    nodes = inputs.nodes
     probabilities = getattr(getattr(calibrated, "score", None), "probabilities", None)  # which predict labels
-    guessing = probabilities is not None or "probability" not in columns.optional
+    guesses = probabilities is not None or "probability" not in GUESSES[inputs.prediction]
     more: dict[str, object] = {} if p_values is False else {"p_values": p_values}
     if more and not inputs.class_names:
         raise InvalidInputError("`p_values` must be left out for intervals, which have no list of candidates")
-    schema = columns.schema(
-        inputs.ids.output_type, metadata, optional=guessing, integer_labels=inputs.integer_labels,
+    schema = prediction_schema(
+        inputs.prediction, inputs.ids.output_type, metadata, guesses=guesses, integer_labels=inputs.integer_labels,
         valued=(inputs.class_names or ()) if more else (),
     )  # fmt: skip
     summary: Summary | None = None
@@ -180,8 +171,23 @@ def prediction_rows(
     """Return a prediction as an Arrow table of this schema, with the first choices of rows of `probabilities`."""
     table = prediction.to_arrow().set_column(0, "node", ids)
     if probabilities is not None:
-        table = with_first_choices(table, probabilities, rows, getattr(prediction, "class_names", None) or ())
+        table = _with_guesses(table, probabilities, rows, getattr(prediction, "class_names", None) or ())
     return table.select(schema.names).cast(schema)
+
+
+def _with_guesses(
+    table: pa.Table, probabilities: npt.NDArray[np.floating], nodes: IntArray, class_names: Sequence[str]
+) -> pa.Table:
+    """Return a table with the most probable label of each node by name, the first of equals, and its probability."""
+    pa = arrow()
+    best, top = np.empty(nodes.size, dtype=np.int64), np.empty(nodes.size)
+    for start in range(0, nodes.size, _ROWS):
+        rows = slice(start, start + _ROWS)
+        part = probabilities[nodes[rows]]
+        best[rows] = part.argmax(axis=1)
+        top[rows] = part.max(axis=1)
+    labels = pa.array(class_names, pa.string()).take(pa.array(best))
+    return table.append_column("prediction", labels).append_column("probability", pa.array(top))
 
 
 def _report(progress: Callable[[int, int], None], start: int, total: int, done: int, _: int) -> None:
@@ -205,13 +211,13 @@ def writing_rows(
             with arrow().parquet.ParquetWriter(draft, schema, compression="zstd") as parquet:
                 yield lambda table: parquet.write_table(table.cast(schema), row_group_size=ROW_GROUP)
             return
-        # Neither the time nor the draft's name go into the file: the same sets are the same bytes.
-        compress = target.name.lower().endswith(".gz")
         options = arrow().csv.WriteOptions(delimiter=reading.separator_of(target))
         flat_schema = _flat(schema.empty_table()).schema
-        with open(draft, "wb") as file, (
-            gzip.GzipFile("", "wb", fileobj=file, mtime=0) if compress else nullcontext(file)
-        ) as stream, arrow().csv.CSVWriter(stream, flat_schema, write_options=options) as csv:  # fmt: skip
+        compression = "gzip" if target.name.lower().endswith(".gz") else None
+        with (
+            arrow().output_stream(str(draft), compression=compression) as stream,
+            arrow().csv.CSVWriter(stream, flat_schema, write_options=options) as csv,
+        ):
             yield lambda table: csv.write_table(_flat(table.cast(schema)))
 
 

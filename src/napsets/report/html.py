@@ -11,21 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from napsets.checks.text import percent, visible
-from napsets.errors import InvalidInputError, imported
-from napsets.files.paths import check_output, replacing
+from napsets.errors import imported
+from napsets.files.paths import replacing
 from napsets.report.words import cell, code, sentence, unbroken
 
+#: What a page may be called.
+PAGE_SUFFIXES = (".html", ".htm")
 ASSETS = Path(__file__).parent / "assets"
 #: Exposes only vegaEmbed to the page's script.
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
-
-
-def check_place(path: str | os.PathLike[str]) -> None:
-    """Refuse a place that cannot be written to before any work is done."""
-    folder = Path(os.path.realpath(path)).parent
-    if not folder.is_dir():
-        raise InvalidInputError(f"`path` must lie in a folder that exists; {folder} does not")
-    check_output(path, suffixes=(".html", ".htm"), name="path")
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:

@@ -21,11 +21,12 @@ from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.more_labels import MoreLabels, more_labels
 from napsets.evaluation.results import Comparison
 from napsets.evaluation.verdict import Verdict
+from napsets.files.paths import check_output
 from napsets.graph import Graph
 from napsets.methods import list_methods
 from napsets.predictions import PredictionSets
 from napsets.report.first_screen import Commands, FirstScreen, first_screen
-from napsets.report.html import as_json, check_place, filled, write_text
+from napsets.report.html import PAGE_SUFFIXES, as_json, filled, write_text
 from napsets.report.rows import (
     DRAWN_SIZE,
     JUDGED_SIZE,
@@ -175,7 +176,7 @@ def write_report(
     pathlib.Path
         The file.
     """
-    check_place(path)
+    check_output(path, PAGE_SUFFIXES, name="path")
     shown = {name: options.pop(name) for name in _PAGE_OPTIONS if name in options}
     comparison = compare(graph, probabilities, labels, calibration, nodes, alphas=CURVE_ALPHAS, **options)
     return write_page(path, comparison, **shown)
@@ -198,7 +199,7 @@ def write_page(path: str | os.PathLike[str], comparison: Comparison, **shown: An
     pathlib.Path
         The file.
     """
-    check_place(path)
+    check_output(path, PAGE_SUFFIXES, name="path")
     return write_text(path, render(page_data(comparison, **shown)))
 
 

@@ -24,9 +24,10 @@ from napsets.checks.arguments import IntArray
 from napsets.errors import NapsetsWarning, warn
 from napsets.files import Inputs, read_inputs
 from napsets.files.formats import TableFile
-from napsets.files.prediction_columns import SETS
+from napsets.files.prediction_file import prediction_schema
 from napsets.files.reading import Reading
 from napsets.files.writers import CHUNK, prediction_rows
+from napsets.predictions import PredictionSets
 
 #: Nodes of a task at most: little work is lost where a task fails.
 _LARGEST_PART = 1 << 18
@@ -60,7 +61,9 @@ def predict_on_graph(spark: SparkSession, tables: Mapping[str, Any], request: Re
     inputs, calibrated = calibrate_tables(tables, request)
     names, nodes = inputs.class_names, inputs.nodes
     valued = names or () if request.p_values is not False else ()
-    schema = SETS.schema(inputs.ids.output_type, {}, integer_labels=inputs.integer_labels, valued=valued)
+    schema = prediction_schema(
+        PredictionSets, inputs.ids.output_type, {}, integer_labels=inputs.integer_labels, valued=valued
+    )
     work = Prediction(calibrated, request.alpha, nodes, inputs.ids.values, names, schema, request.p_values)
     rows = spark.range(0, nodes.size, 1, max(spark.sparkContext.defaultParallelism, -(-nodes.size // _LARGEST_PART)))
     sets = rows.mapInArrow(shipped(spark, work), from_arrow_schema(schema))

@@ -24,7 +24,7 @@ from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import InvalidInputError, warn
 from napsets.files import Inputs, read_probabilities
 from napsets.files.formats import TableFile
-from napsets.files.prediction_columns import SETS
+from napsets.files.prediction_file import prediction_schema
 from napsets.files.reading import Reading
 from napsets.files.writers import prediction_rows
 from napsets.levels import Exact, Nominal
@@ -32,6 +32,7 @@ from napsets.localisers import Everyone, Hops, Reference
 from napsets.localisers.base import Cut, LocalThresholds
 from napsets.localisers.hops import Sizes, Weighting, hop_weights
 from napsets.methods.method import Method
+from napsets.predictions import PredictionSets
 from napsets.quantile import cumulative_mass, local_rank
 from napsets.randomness import node_uniforms
 from napsets.scores import learns
@@ -79,7 +80,7 @@ def predict_by_joins(spark: SparkSession, tables: Mapping[str, DataFrame], reque
         method.level.fit(reference, np.empty(0), np.empty(0)),
         replace(reading, rename={}),
         inputs.class_names,
-        SETS.schema(inputs.ids.output_type, {}, integer_labels=inputs.integer_labels),
+        prediction_schema(PredictionSets, inputs.ids.output_type, {}, integer_labels=inputs.integer_labels),
     )
     walk = _Walk.of(tables["edges"], labelled.where("reference"), method.localiser, directed=reading.directed)
     if scored.level_nodes.size:

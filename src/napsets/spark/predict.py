@@ -118,10 +118,7 @@ def spark_method(method: Any) -> Any:
     if not callable(getattr(made, "calibrate_rows", None)):
         raise InvalidInputError(f"`method` must be a Method, or the name of one; got {type(method).__name__}")
     if prediction_type(getattr(made, "score", None)) is PredictionIntervals:
-        raise InvalidInputError(
-            "`score` must be one of labels on Spark; intervals of numbers are made on one machine, in Python or with "
-            "--engine local"
-        )
+        raise InvalidInputError("`score` must be one of labels on Spark; intervals of numbers are made on one machine")
     return made
 
 
