@@ -463,7 +463,10 @@ RULES: tuple[tuple[str, Rule], ...] = (
         _withdrawn,
     ),
     # The reason for a withdrawn promise is a finding of its own, which tests/evaluation checks.
-    (r"(The model|The labelled|The calibration|The labels|The average|It was|It is|Calibrate on) .*\.", _fine),
+    (
+        r"(The model|The labelled|The calibration|The labels|The average|It was|It is|Calibrate on|Edges that) .*\.",
+        _fine,
+    ),
 )
 
 

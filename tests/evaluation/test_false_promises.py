@@ -50,6 +50,26 @@ def test_labels_of_the_confident_half_withdraw_the_promise(method: str) -> None:
     assert "guaranteed" not in str(verdict)
 
 
+@pytest.mark.parametrize("instead", [False, True], ids=["added", "instead"])
+def test_edges_between_nodes_of_one_known_label_are_not_taken_for_easy_nodes(instead: bool) -> None:
+    """Labels of the neighbours then tell the truth about labelled nodes alone, and auto trusts them too much."""
+    world, rng = amazon_by_heart(), np.random.default_rng(0)
+    labels, some = world["labels"], np.sort(rng.choice(world["rest"], 1500, replace=False))
+    graph = world["graph"]
+    ends = np.stack([np.repeat(np.arange(graph.num_nodes), graph.degrees), graph.indices])
+    if instead:
+        ends = ends[:, ~np.isin(ends, some).any(axis=0)]
+    same = [rng.choice(some[labels[some] == y], (2, 10 * (labels[some] == y).sum())) for y in range(labels.max() + 1)]
+    built = ns.Graph.from_edge_index(np.concatenate([ends, *same], axis=1), graph.num_nodes)
+    auto, nodes = ns.Auto().calibrate(built, world["outputs"], labels, some), np.setdiff1d(world["rest"], some)
+    assert ns.coverage(auto.predict(nodes), labels) < 0.87
+    verdict = auto.verdict(nodes)
+    assert verdict.withdrawn
+    assert "finds the predicted nodes easier" not in str(verdict)
+    kinds = {finding.kind for finding in verdict.findings}
+    assert kinds & {"other neighbours", "easier labelled nodes"}, kinds
+
+
 def test_random_labels_keep_it() -> None:
     verdict, coverage = judged("random")
     assert verdict.withdrawn == ""

@@ -213,6 +213,10 @@ _SENTENCES: dict[str, Callable[[Finding, Verdict], str]] = {
     "leaked labels": _leaked,
     "easier labelled nodes": _easier,
     "easier other nodes": _easier_others,
+    "other neighbours": lambda finding, _: (
+        f"{drift_text(finding.numbers['drift'])}, though the model is no more confident about these. Edges that were "
+        f"built from labels look like this"
+    ),
     "labelled nodes differ": lambda finding, _: f"{drift_text(finding.numbers['drift'])}; coverage may differ there",
     "coverage too low": lambda finding, _: (
         "coverage is {:.1f} % instead of {:g} %, too low for chance; the calibration nodes probably differ from the "

@@ -143,7 +143,7 @@ def find_all(
     if known:
         found.append(Finding("known nodes", {"known": known, "nodes": int(nodes.size)}))
     found += _weak(calibrated, alpha, gaps, class_names, nodes, truth)
-    found += [_difference(look) for look in large if look not in used]
+    found += [_difference(look, large) for look in large if look not in used]
     if share >= _LEAST_SHARE and not too_few:
         found.append(Finding("too little support", {"infinite": infinite, "nodes": int(nodes.size)}))
     if not too_few and band[0] < 1.0 - alpha - FEW:
@@ -176,17 +176,21 @@ def _reasons(
         learned = accuracy if suspected and not place else None
         helps = ("unseen labels",) * (learned is not None)
         reasons.append(Finding("easier labelled nodes", {"drift": look, "accuracy": learned}, True, (*helps, "sample")))
-    rest = [look for look in large if look.distance >= _GRAVE and not look.ease]
-    reasons += [replace(_difference(look), withdraws=True, helps=("sample",)) for look in rest]
+    grave = [look for look in large if look.distance >= _GRAVE and look not in easier]
+    rest = [look for look in grave if _difference(look, large).kind != "easier other nodes"]
+    reasons += [replace(_difference(look, large), withdraws=True, helps=("sample",)) for look in rest]
     return reasons, [*easier, *rest, *(look for look in large if leaked and look.ease)]
 
 
-def _difference(look: Drift) -> Finding:
-    """Return the finding that labelled nodes differ from the others in something."""
+def _difference(look: Drift, large: Sequence[Drift]) -> Finding:
+    """Return the finding that labelled nodes differ from the others in something, one of several large differences."""
     if not look.ease:
         return Finding("labelled nodes differ", {"drift": look})
     if look.easier:
         return Finding("easier labelled nodes", {"drift": look, "accuracy": None})
+    confidence = confidence_of(large)
+    if confidence is None or confidence.easier:  # the model is no surer of the others, whose neighbours agree more
+        return Finding("other neighbours", {"drift": look})
     return Finding("easier other nodes", {"drift": look}, helps=("training",))
 
 
