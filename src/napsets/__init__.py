@@ -18,7 +18,7 @@ __version__ = "1.0.0"
 
 
 def _read_stub() -> tuple[dict[str, str], list[str]]:
-    """Return where each public name of ``__init__.pyi`` comes from, and the names of its ``__all__``."""
+    """Return the module of each public name of ``__init__.pyi``, and the names of its ``__all__``."""
     *imports, listed = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body[1:]
     modules = {
         alias.name: str(node.module) for node in imports if isinstance(node, ast.ImportFrom) for alias in node.names

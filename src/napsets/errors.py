@@ -72,7 +72,7 @@ class NapsetsWarning(UserWarning):
 
 
 def warn(message: str) -> None:
-    """Give a `NapsetsWarning` that names the line of the user: the first one outside of this package."""
+    """Issue a `NapsetsWarning` that names the line of the user: the first one outside of this package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "napsets":
         level, frame = level + 1, frame.f_back

@@ -310,7 +310,7 @@ class FittedExact(Sealed):
         return Rank(float(self.shares[place - 1]), float(self.scores[place - 1]))
 
     def cuts(self, alphas: Sequence[float]) -> list[Cut]:
-        """Where the mass reaches the share of T̂, and where it passes it, for each alpha."""
+        """Return the cuts where the mass reaches the share of T̂ and where it passes it, for each alpha."""
         return [
             cut
             for rank in map(self.quantile, alphas)

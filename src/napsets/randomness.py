@@ -49,7 +49,7 @@ def node_uniforms(ids: ArrayLike, seed: int = 0) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def _stream(seed: int) -> np.uint64:
-    """Return where the numbers of a seed start."""
+    """Return the start of the numbers of a seed."""
     with np.errstate(over="ignore"):
         stream: np.uint64 = _finalise(np.atleast_1d(np.uint64(seed) + _GOLDEN))[0]
     return stream
@@ -75,7 +75,7 @@ def split_order(ids: ArrayLike, seed: int = 0) -> IntArray:
 
 
 def split_hashes(ids: ArrayLike) -> UInt64Array:
-    """Return what each id adds to the sum that stands for which ids there are."""
+    """Return the summand of each id in the sum that identifies a set of ids."""
     return splitmix64(hash_ids(ids))
 
 

@@ -1,4 +1,4 @@
-"""What changed a node's outputs: every kind of evidence with its effect, and together they are the whole change.
+"""The effects of every kind of evidence on a node's outputs, which together are the whole change.
 
 An informed score of labels multiplies the model's probabilities by powers of several kinds of evidence and normalises
 (see `napsets.scores.informed`). The normalisation belongs to all kinds together, so a kind by itself has no factor.
@@ -49,7 +49,7 @@ class EvidenceKind:
 
 @dataclass(frozen=True, eq=False)
 class NodeEvidence:
-    """How evidence changed one node's outputs.
+    """The change of one node's outputs by evidence.
 
     Attributes
     ----------

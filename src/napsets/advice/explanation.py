@@ -1,4 +1,4 @@
-"""What an inspection says in words and tables: the same for the command, its JSON and the explorer of a report."""
+"""An inspection in words and tables: the same for the command, its JSON and the explorer of a report."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Explained:
 
     @property
     def truth_noun(self) -> str:
-        """What the truth about a node is called."""
+        """The word for the truth about a node: label or target."""
         return "label" if isinstance(self.inspection, SetInspection) else "target"
 
     def head(self) -> TextTable:

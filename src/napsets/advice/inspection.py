@@ -64,13 +64,13 @@ class SetInspection(NodeInspection):
         return parts
 
     def _exception(self) -> str:
-        """Say where a label is in the set for another reason than its score."""
+        """Return a note where a label is in the set for another reason than its score."""
         thresholds = self.threshold if self.label_thresholds is None else self.label_thresholds
         low = not self.member.any() or (self.scores <= thresholds).any()
         return "" if low else "No label's score is that low: the set contains the best label instead of being empty."
 
     def threshold_reason(self) -> str:
-        """Say where the threshold comes from, or the thresholds of the labels."""
+        """Explain the threshold, or the thresholds of the labels."""
         if self.label_thresholds is None:
             return super().threshold_reason()
         how = (
@@ -134,11 +134,11 @@ class IntervalInspection(NodeInspection):
 
     @property
     def width(self) -> float:
-        """How far the ends are apart."""
+        """The distance between the ends."""
         return self.upper - self.lower
 
     def _exception(self) -> str:
-        """Say where no target's score is that low."""
+        """Return a note where no target's score is that low."""
         low = self.threshold >= self.smallest_score
         return "" if low else "No target's score is that low: the interval is the best guess alone."
 

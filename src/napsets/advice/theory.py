@@ -1,4 +1,4 @@
-"""What theory says in advance: homophily, bounds on the coverage gap, the block-model lemma, and labels needed."""
+"""Theory: homophily, bounds on the coverage gap, the block-model lemma, and the number of labels needed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BlockModelVerdict(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Homophily:
-    """How often neighbours share a label, compared with random labels.
+    """The homophily of a graph: the share of neighbours with the same label, compared with random labels.
 
     Attributes
     ----------

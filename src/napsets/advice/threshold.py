@@ -1,4 +1,4 @@
-"""What a threshold follows from: whose scores it is a quantile of, how much each weighs, and how much is needed.
+"""The basis of a threshold: the scores it is a quantile of, their weights, and the mass that is needed.
 
 `NodeInspection` holds all of it for one node; `napsets.advice.inspection` adds what a set or an interval is made of.
 """
@@ -25,7 +25,7 @@ from napsets.quantile import pooled_mass, required_mass
 
 @dataclass(frozen=True)
 class HopSummary:
-    """What stands at one distance from a node.
+    """The nodes at one distance from a node.
 
     Attributes
     ----------
@@ -131,19 +131,19 @@ class NodeInspection(ABC):
     @classmethod
     @abstractmethod
     def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> Record:
-        """Return what only this kind of inspection has, of a prediction of one row, by the names of its attributes."""
+        """Return the attributes that only this kind of inspection has, from a prediction of one row."""
 
     @abstractmethod
     def _exception(self) -> str:
-        """Say why the prediction is another than the threshold gives; nothing where it is that."""
+        """Return a note where the prediction differs from what the threshold gives; empty elsewhere."""
 
     def reason(self) -> str:
-        """Say where the threshold comes from, and where the prediction has another reason."""
+        """Explain the threshold, and the prediction where it has another reason."""
         return f"{self.threshold_reason()} {self._exception()}".rstrip()
 
     @property
     def id(self) -> Any:
-        """What the node is called: its position, where nodes have no ids."""
+        """The id of the node; its position, where nodes have no ids."""
         return self.node if self.ids is None else plain(self.ids[self.node])
 
     def __repr__(self) -> str:
@@ -153,13 +153,13 @@ class NodeInspection(ABC):
         )
 
     def nearest(self, count: int) -> IntArray:
-        """Return which `neighbours` have the scores nearest to the threshold, ascending; the largest, where it is ∞."""
+        """Return the places of the `neighbours` with scores nearest to the threshold, ascending; the largest for ∞."""
         scores = self.neighbour_scores
         distance = np.abs(scores - self.threshold) if np.isfinite(self.threshold) else -scores
         return np.sort(distance.argsort(kind="stable")[: check_count("count", count)])
 
     def threshold_reason(self) -> str:
-        """Say where the threshold comes from."""
+        """Explain the threshold."""
         threshold = in_digits(self.threshold)
         if not self.is_quantile:
             return (
@@ -222,7 +222,7 @@ def rings_around(graph: Graph, start: int, hops: int) -> list[IntArray]:
 
 
 def inspect_threshold(calibrated: Calibrated, node: int, alpha: float, threshold: float) -> Record:
-    """Return what the threshold of a node follows from, by the names of `NodeInspection`."""
+    """Return the attributes of `NodeInspection` that explain the threshold of a node."""
     # Where nodes are judged by their groups, the node's own group explains its threshold.
     group: Calibrated = calibrated if calibrated.grouped is None else calibrated.grouped.judge(node, alpha)
     known = {

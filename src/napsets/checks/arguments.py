@@ -310,7 +310,7 @@ def check_numbers(name: str, value: object, *, largest: float) -> FloatArray:
 
 
 def training_nodes(mask: object, size: int) -> BoolArray | None:
-    """Return which nodes a mask of training nodes holds; None where there is no such mask.
+    """Return the nodes that a mask of training nodes holds; None where there is no such mask.
 
     The mask has one boolean per node, or one per node and split, in which every split must contain a node; anything
     else is ignored.
@@ -323,7 +323,7 @@ def training_nodes(mask: object, size: int) -> BoolArray | None:
 
 
 def count_trained(mask: object, calibration: IntArray, size: int) -> int:
-    """Return how many calibration nodes a mask of training nodes holds, with a warning where there are any.
+    """Count the calibration nodes in a mask of training nodes, with a warning where there are any.
 
     The mask is as in `training_nodes`.
     """

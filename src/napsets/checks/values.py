@@ -54,7 +54,7 @@ def plain(value: Any) -> Any:
 
 
 def is_several(value: object) -> bool:
-    """Return whether a value is a list or an array of values, and not one."""
+    """Whether a value is a list or an array of values, rather than a single one."""
     try:
         return isinstance(value, list | tuple) or np.ndim(cast(Any, value)) > 0
     except (TypeError, ValueError, RuntimeError):  # what looks like a sequence and is not an array
@@ -99,7 +99,7 @@ def check_alpha(value: object) -> float:
 
 
 def check_rates(alpha: object) -> tuple[bool, list[float]]:
-    """Return whether `alpha` is a sequence, and its error rates."""
+    """Check one error rate or several: whether `alpha` is a sequence, and its error rates."""
     if not is_several(alpha):
         return False, [check_alpha(alpha)]
     rates = check_list("alpha", alpha, "error rates")
@@ -359,12 +359,12 @@ class Registry(dict[str, Value]):
 
 
 def _definition(value: object) -> tuple[str, str]:
-    """Return where a class or a function is defined: a cell of a notebook that is run again defines the same one."""
+    """Return the module and the name of a class or a function: the same if a cell of a notebook is run again."""
     return getattr(value, "__module__", ""), getattr(value, "__qualname__", repr(value))
 
 
 def _is_plain(setting: object) -> bool:
-    """Return whether JSON can hold a setting."""
+    """Whether JSON can hold a setting."""
     if isinstance(setting, list | tuple):
         return all(_is_plain(part) for part in setting)
     return setting is None or isinstance(setting, str | int | float | np.generic)

@@ -272,7 +272,7 @@ class _Setup:
 
 
 def _items(methods: Any) -> Record:
-    """Return what is to be compared, by name: a method with its own settings is called by its title."""
+    """Return the methods to compare, by name; a method with its own settings is called by its title."""
     if isinstance(methods, Mapping):
         items = dict(methods)
     else:
@@ -312,7 +312,7 @@ def _unnamed(item: Any) -> Any:
 
 
 def _make_methods(items: Values, settings: Values, kind: Kind) -> Record:
-    """Return the methods by name, or refuse those that make other predictions."""
+    """Make the methods by name, or raise for those that make other predictions."""
     kind.check_methods([item for item in items.values() if isinstance(item, str)])
     methods = {name: _make(item, settings) if isinstance(item, str) else _unnamed(item) for name, item in items.items()}
     for name, method in methods.items():
@@ -341,7 +341,7 @@ def _make(name: str, settings: Values) -> Any:
 
 
 def _check_judged(nodes: ArrayLike, data: CalibrationData) -> IntArray:
-    """Return the nodes to judge, with a warning where they also calibrate; refuse those whose truth is unknown."""
+    """Check the nodes to judge: warn where they also calibrate, and raise where the truth is unknown."""
     places = find_nodes("nodes", nodes, data.ids if data.named else None, way="a boolean mask")
     judged = check_index("nodes", places, data.outputs.shape[0], unique=True)
     if judged.size == 0:

@@ -54,7 +54,7 @@ _MOST = 1 << 18
 
 @dataclass(frozen=True)
 class Drift:
-    """How far two sets of nodes are apart in one respect."""
+    """A difference between two sets of nodes in one respect."""
 
     what: str  #: The respect: "degree", "predicted class" or "prediction".
     between: tuple[str, str]  #: What the two sets are called.
@@ -74,7 +74,7 @@ class Drift:
         return self.means[0] > self.means[1]
 
     def matters(self, looks: int) -> bool:
-        """Return whether it is worth a warning: more than chance, among this many looks, and large."""
+        """Whether it is worth a warning: large, and more than chance among this many looks."""
         return self.p_value * looks < ALARM and self.distance >= WORTH
 
 
@@ -175,7 +175,7 @@ def _p_value(counts: IntArray) -> float:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How often a model is right about the labelled nodes, and how often its probabilities promise it to be."""
+    """The accuracy of a model on the labelled nodes, and the accuracy that its probabilities promise."""
 
     nodes: int  #: Labelled nodes.
     #: The two shares.
@@ -192,7 +192,7 @@ class Accuracy:
 
     @property
     def chance(self) -> float:
-        """How often no label would be improbable if the model had not seen the labels."""
+        """The probability that no label is improbable if the model has not seen the labels."""
         return (1.0 - self.below) ** self.nodes
 
     @property
@@ -209,7 +209,7 @@ class Accuracy:
 def accuracy_on(
     kind: Kind, outputs: AnyArray, truth: AnyArray, others: AnyArray | None = None, looks: Sequence[Drift] = ()
 ) -> Accuracy | None:
-    """Return how often the model is right about labelled nodes, and what it promises; None where it promises nothing.
+    """Compare a model's accuracy on labelled nodes with what it promises; None for models of numbers.
 
     `others` are its outputs for nodes without a label, and `looks` are differences between the two.
 
@@ -253,7 +253,7 @@ def confidence_of(looks: Sequence[Drift]) -> Drift | None:
 
 
 def _share_below(least: float, outputs: AnyArray, accuracy: Accuracy, *, flatten: bool = False) -> float:
-    """Return which share of nodes has a true class of a smaller probability, as far as the outputs themselves say.
+    """Estimate the share of nodes whose true class has a smaller probability, from the outputs alone.
 
     A model may be too cautious, or with `flatten` too sure: the outputs are raised to the power at which they promise
     the accuracy seen (at its upper end), once as they are, and once less what a row gives to every class (not of two

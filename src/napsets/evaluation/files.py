@@ -78,7 +78,7 @@ def label_file(
 
 
 def labels_used_twice(judged: int, metadata: Values) -> list[str]:
-    """Say how many of the judged nodes also calibrated, as far as the counts in the file prove it.
+    """Count the judged nodes that also calibrated, as far as the counts in the file prove it.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def evaluate_file(
 
 
 def _what_helps(what: str, alpha: float, metadata: Record) -> str:
-    """Return what helps groups that are covered too little; the labels that calibrated are not in the file."""
+    """Return a remedy for groups that are covered too little; the labels that calibrated are not in the file."""
     more = "What helps: more of their labels when the sets are made"
     described = metadata.get("method_description")
     if isinstance(described, Mapping) and described.get("groups") is not None:
@@ -209,11 +209,11 @@ class _Sets:
         return _group_rows(by_degree, [f"{low}–{high}" for low, high in ranges])
 
     def size_in_group(self, sizes: AnyArray) -> dict[str, float]:
-        """Return what is said of the sizes in a group of the user's own."""
+        """Summarise the sizes in a group of the user's own."""
         return {}
 
     def more(self, file: PredictionFile, sets: Any, own: Any) -> Record:
-        """Return what else is said."""
+        """Compute the figures that only this kind of prediction has."""
         by_class = coverage_by_class(replace(sets, class_names=None), own, per="set")
         rows = _group_rows(by_class, list(sets.class_names or ()))
         return ({} if file.complete else {"full_rate": math.nan}) | {"coverage_by_class": rows}

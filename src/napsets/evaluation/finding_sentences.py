@@ -57,7 +57,7 @@ def sentence_of(finding: Finding, verdict: Verdict) -> str:
 
 
 def remedy_text(verdict: Verdict, name: str, **values: float | str) -> str:
-    """Return what helps, in the words of the surface on which the verdict is read."""
+    """Return a remedy in the words of the surface on which the verdict is read."""
     task = " --task regression" * (verdict.prediction is PredictionIntervals)
     return REMEDIES[verdict.surface][name].format(task=task, **values)
 
@@ -126,11 +126,11 @@ def _full(verdict: Verdict) -> str:
 
 
 def _weak(finding: Finding, verdict: Verdict) -> str:
-    return f"{weak_facts(finding.numbers)}. {weakremedy_text(finding, verdict)}"
+    return f"{weak_facts(finding.numbers)}. {weak_remedy(finding, verdict)}"
 
 
 def weak_facts(numbers: Values) -> str:
-    """Return which groups of one grouping are covered too little, and how many nodes that rests on."""
+    """Describe the groups of one grouping that are covered too little, and the number of nodes behind that."""
     what, weak, several = numbers["what"], numbers["groups"], len(numbers["groups"]) != 1
     start = f"{len(weak)} of {numbers['of']} {groups_word(what)} {'are' if several else 'is'} covered less often than"
     named = [weak_text(group) for group in weak[:_NAMED]]
@@ -154,8 +154,8 @@ def groups_word(what: str) -> str:
     return names.get(what, f"groups by {what}")
 
 
-def weakremedy_text(finding: Finding, verdict: Verdict) -> str:
-    """Return what would help weak groups, with what it was seen to give and where it cannot work."""
+def weak_remedy(finding: Finding, verdict: Verdict) -> str:
+    """Describe what helps weak groups, with its measured effect and the groups where it cannot work."""
     numbers, several = finding.numbers, len(finding.numbers["groups"]) != 1
     kind = {"class": ("class", "classes"), "neighbourhood": ("neighbourhood", "neighbourhoods")}
     one, many = kind.get(numbers["what"], ("group", "groups"))
@@ -178,7 +178,7 @@ def weakremedy_text(finding: Finding, verdict: Verdict) -> str:
 
 
 def _of_trial(trial: Trial, verdict: Verdict) -> str:
-    """Return what thresholds per group gave."""
+    """Describe the effect of thresholds per group."""
     size, plain = (verdict.prediction.size_text(value) for value in (trial.size, trial.plain))
     text = f"changes the average {verdict.prediction.noun} {verdict.prediction.size_name} from {plain} to {size}"
     if math.isnan(trial.coverage):
@@ -236,7 +236,7 @@ _SENTENCES: dict[str, Callable[[Finding, Verdict], str]] = {
 
 
 def drift_text(drift: Drift) -> str:
-    """Return in what two sets of nodes differ, and how far."""
+    """Describe a difference between two sets of nodes, and its size."""
     first, second = drift.between
     sure = "p < 10⁻⁶" if drift.p_value < 1e-6 else f"p = {drift.p_value:.2g}"
     size = f"(total variation distance {drift.distance:.2f}, {sure})"

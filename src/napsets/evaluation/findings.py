@@ -67,7 +67,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Trial:
-    """What thresholds per group would give, tried before they are advised.
+    """The effect of thresholds per group, tried before they are advised.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ def find_all(
 def _reasons(
     large: Sequence[Drift], looks: Sequence[Drift], accuracy: Accuracy | None, trained: int
 ) -> tuple[list[Finding], list[Drift]]:
-    """Return why the promise does not hold, the clearest reason first, and the differences that show it."""
+    """Collect the reasons why the promise does not hold, the clearest first, and the differences that show them."""
     reasons = []
     if trained:
         reasons.append(Finding("trained on labels", {"labels": trained}, True, ("unseen labels",)))

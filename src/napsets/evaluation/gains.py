@@ -1,4 +1,4 @@
-"""What one method gains over another on the same nodes, with intervals, and which method is clearly better.
+"""The gain of one method over another on the same nodes, with intervals, and the rule that picks a method.
 
 The change of size is a ratio of means; its variance is that of the nodes, by linearisation, and that of the labels:
 another draw of them would move coverage as the Beta law says, and sizes along each method's curve of size against
@@ -94,7 +94,7 @@ def paired_sizes(result: MethodResult, other: MethodResult) -> tuple[FloatArray,
 def endless_change(
     comparison: Comparison, result: MethodResult, miss: float = MISS, *, against: MethodResult | None = None
 ) -> Interval:
-    """Return how much more often a method's interval is the whole line than the baseline's; never, where sets are."""
+    """Return the rate of whole lines of a method less that of the baseline; 0 for sets."""
     from scipy.special import ndtri
 
     plain = comparison.baseline if against is None else against
@@ -111,7 +111,7 @@ def _of_labels(comparison: Comparison, result: MethodResult) -> float:
 
 
 def evenness(gap: CoverageGap, other: CoverageGap, miss: float = MISS) -> Interval:
-    """Return by how much more coverage in a group falls short of 1 − alpha than another method's, paired by group.
+    """Return the mean shortfall of coverage in a group less that of another method, paired by group.
 
     Coverage beyond 1 − alpha is not unevenness: it costs size, and size is compared by itself.
     """
@@ -134,7 +134,7 @@ def _mean_difference(differences: FloatArray, quantile: float) -> Interval:
 
 
 def gaps_of(comparison: Comparison) -> tuple[str, list[CoverageGap]]:
-    """Return over which groups evenness is looked at, and each method's coverage in them.
+    """Return the kind of groups over which evenness is measured, and each method's coverage in them.
 
     They are the comparison's neighbourhoods, or fifths by degree where there are too few neighbourhoods to compare.
     """
@@ -148,7 +148,7 @@ def rates_around(alpha: float) -> tuple[float, float, float]:
 
 
 def slope_of(curves: Mapping[str, FloatArray], rows: list[int]) -> float:
-    """Return by how much the average size grows per unit of coverage, by least squares; 0 where nothing is known."""
+    """Return the growth of the average size per unit of coverage, by least squares; 0 where nothing is known."""
     coverage, size = curves["coverage"][rows], curves["size"][rows]
     finite = np.isfinite(size)  # at a small rate all intervals may be the whole line
     spread = coverage[finite] - coverage[finite].mean() if finite.any() else np.zeros(0)
@@ -171,7 +171,7 @@ def baseline_of(comparison: Comparison, m: int) -> int:
 
 
 def pick(comparison: Comparison, gaps: Sequence[CoverageGap], covers: Sequence[int]) -> tuple[int, int]:
-    """Return among how many rivals the judged labels picked (0 where they did not), and the place of the method."""
+    """Pick a method: the number of rivals among which judged labels picked (0 where they did not), and its place."""
     results, rivals = comparison.results, len(comparison) - 1
     for m in covers:
         if results[m].calibrated.choice is not None and (m == 0 or _is_better(comparison, gaps, m)):
@@ -187,7 +187,7 @@ def pick(comparison: Comparison, gaps: Sequence[CoverageGap], covers: Sequence[i
 
 
 def _is_better(comparison: Comparison, gaps: Sequence[CoverageGap], m: int, miss: float = MISS) -> str:
-    """Return in what a method is clearly better than its baseline, without being clearly worse in the other."""
+    """Return the respect in which a method is clearly better than its baseline, and not clearly worse in the other."""
     against = baseline_of(comparison, m)
     result, baseline = comparison.results[m], comparison.results[against]
     even = evenness(gaps[m], gaps[against], miss)

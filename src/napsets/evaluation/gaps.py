@@ -1,4 +1,4 @@
-"""How unevenly coverage is spread: gaps between groups beyond chance, and the classes and groups below the target.
+"""Uneven coverage: gaps between groups beyond chance, and the classes and groups below the target.
 
 In small groups coverage misses 1 − alpha by chance, however good the sets: the mean miss of a dozen nodes is larger
 than most defects, and the worst miss of many groups is larger still. So both are shown with what they would be if
@@ -86,7 +86,7 @@ class CoverageGap(Sealed):
 
     @cached_property
     def worst_chance(self) -> float:
-        """What `worst` would be on average if every set covered with probability 1 − alpha, on its own."""
+        """The average of `worst` if every set covered independently with probability 1 − alpha."""
         return worst_deviation(self.sizes, 1.0 - self.alpha)
 
     def row(self) -> dict[str, float]:
@@ -106,7 +106,7 @@ class CoverageGap(Sealed):
 
 
 def coverage_gap(sets: Prediction, labels: ArrayLike, groups: ArrayLike, *, per: Per = "node") -> CoverageGap:
-    """Return how far coverage is from 1 − alpha within groups of nodes, and how far chance alone would put it.
+    """Coverage within groups of nodes, its distance from 1 − alpha, and the distance that chance alone would give.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def worst_deviation(trials: IntArray, probability: float) -> float:
 
 
 def _steps(trials: int, times: int, probability: float) -> tuple[FloatArray, FloatArray]:
-    """Return where P(|X/n − p| ≤ t)^times steps up, ascending, and by how much its logarithm grows at each."""
+    """Return the points where P(|X/n − p| ≤ t)^times steps up, ascending, and the growth of its logarithm at each."""
     from scipy.special import gammaln
 
     k = np.arange(trials + 1)
@@ -199,7 +199,7 @@ def _steps(trials: int, times: int, probability: float) -> tuple[FloatArray, Flo
 
 
 def own_groups(prediction: Prediction, groups: ArrayLike, *, per: Per = "node") -> AnyArray:
-    """Return the group of each row's node, or refuse groups that do not fit; the parameters are `coverage_gap`'s."""
+    """Return the group of each row's node, or raise for groups that do not fit; the parameters are `coverage_gap`'s."""
     column = group_names("groups", groups)
     by_node = choose("per", per, {"node": True, "set": False})
     needed = len(prediction) if not by_node else prediction.num_nodes
@@ -249,7 +249,7 @@ def weak_groups(gap: CoverageGap, what: str, names: Sequence[str], *, level_labe
 
 
 def smallest_notable(gap: CoverageGap) -> int:
-    """Return how many nodes a group needs to be noticed at all: with fewer, even coverage of none could be chance.
+    """Return the fewest nodes with which a group can be noticed: with fewer, no coverage at all could be chance.
 
     Examples
     --------

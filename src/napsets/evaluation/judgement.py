@@ -114,7 +114,7 @@ def judge_rows(
 
 
 def check_groups(groups: object) -> dict[str, ArrayLike]:
-    """Return groupings by name, none for None; refuse what is not a mapping: an array alone has no name."""
+    """Check groupings by name, none for None; an array alone is rejected, because it has no name."""
     if groups is None:
         return {}
     named = check_kind("groups", groups, Mapping, way="Write groups={'region': regions}.")  # type: ignore[type-abstract]

@@ -1,4 +1,4 @@
-"""What evaluation does differently for sets of labels and for intervals of numbers, in one place.
+"""The differences between evaluating sets of labels and intervals of numbers, in one place.
 
 A `Kind` says which metrics and which groups suit its predictions, what the model alone predicts and how easy each node
 is for it, and which words a verdict uses. What a member of both is for is said in `SetKind`. `kind_of` returns the one
@@ -62,7 +62,7 @@ class SetKind:
         return size_strata(prediction.num_classes) if strata is None else check_strata(strata)
 
     def check_methods(self, names: Sequence[str]) -> None:
-        """Refuse methods of the table that cannot make such predictions; all of them make sets."""
+        """Reject methods of the table that cannot make such predictions; all of them make sets."""
 
     def measures(self, prediction: Any, covered: BoolArray, strata: Strata | None) -> dict[str, float]:
         """Return the metrics that only this kind has, by name."""
@@ -91,7 +91,7 @@ class SetKind:
         }
 
     def predicted(self, score: object, outputs: AnyArray) -> IntArray:
-        """Return what the model alone predicts of each node: a class, or a number."""
+        """Return the prediction of the model alone for each node: a class, or a number."""
         classes: IntArray = outputs.argmax(axis=1)
         return classes
 
@@ -126,15 +126,15 @@ class SetKind:
         )
 
     def accuracy(self, outputs: AnyArray, truth: AnyArray) -> tuple[int, float]:
-        """Return how many labels the model predicts correctly, and how many its outputs expect; None for numbers."""
+        """Return the number of labels predicted correctly, and the number that the outputs expect; None for numbers."""
         return int((outputs.argmax(axis=1) == truth).sum()), float(outputs.max(axis=1).sum(dtype=np.float64))
 
     def curve_part(self, sizes: AnyArray) -> AnyArray:
-        """Return what a point of a calibration curve keeps of the sizes of some nodes."""
+        """Reduce the sizes of some nodes to what a point of a calibration curve needs."""
         return np.array([sizes.sum()])
 
     def curve_point(self, kept: AnyArray, nodes: int) -> dict[str, float]:
-        """Return what the curve shows of this many nodes, by name, from what was kept of all of them."""
+        """Return the values of a point of the curve, by name, from the reduced sizes of all of this many nodes."""
         return {"size": int(kept.sum()) / nodes}
 
     def infinite_shares(self, infinite: float, baseline: float = 0.0, median: float = math.nan) -> Record:
@@ -239,7 +239,7 @@ _KINDS: Mapping[type[Prediction], Kind] = {PredictionSets: SETS, PredictionInter
 
 
 def kind_of(prediction: type[Prediction]) -> Kind:
-    """Return what evaluation does for this class of predictions."""
+    """Return the kind that evaluates this class of predictions."""
     return _KINDS[prediction]
 
 
@@ -274,7 +274,7 @@ def _makes_intervals(name: str) -> bool:
 
 
 def groups_by_width(widths: FloatArray) -> IntArray:
-    """Return which fifth of the widths each one is in; those that differ in their last digits only are together."""
+    """Group widths into fifths; those that differ in their last digits only are together."""
     largest = widths.max(where=np.isfinite(widths), initial=0.0)
     # Scaled by a power of two, which changes no digit, every width fits into 32 bits.
     return by_quantiles(np.ldexp(widths, -np.frexp(largest)[1]).astype(np.float32), FIFTHS)
@@ -289,7 +289,7 @@ def by_fifths(what: str, values: AnyArray, nodes: IntArray, name: Callable[[AnyA
 
 
 def agreement(graph: Graph, predicted: AnyArray) -> FloatArray:
-    """Return which share of each node's neighbours has the same predicted class; 0 without neighbours.
+    """Return the share of each node's neighbours with the same predicted class; 0 without neighbours.
 
     In NumPy: a verdict on few nodes would wait longer for kernels to be loaded.
 

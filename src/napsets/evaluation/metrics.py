@@ -1,4 +1,4 @@
-"""How good predictions are: coverage, size, and how evenly coverage is spread over groups of nodes.
+"""Metrics of predictions: coverage, size, and the evenness of coverage over groups of nodes.
 
 Every function takes `PredictionSets`, some of them `PredictionIntervals` too, and checks its arguments. Where it needs
 the truth, `labels` has one entry per node of the graph, indexed by node id; or, with ``per="set"``, one entry per set
@@ -148,7 +148,7 @@ def pccv(sets: Prediction, labels: ArrayLike, partition: Sequence[ArrayLike], *,
 
 
 def rows_of_parts(prediction: Prediction, partition: Sequence[ArrayLike]) -> list[IntArray]:
-    """Return the rows of the prediction that each part of a partition of its nodes holds; refuse other nodes."""
+    """Return the rows of the prediction in each part of a partition of its nodes; other nodes are rejected."""
     size = int(max(prediction.nodes.max(initial=-1) + 1, prediction.num_nodes or 0))
     row = np.full(size, -1, dtype=np.int64)
     row[prediction.nodes] = np.arange(len(prediction))
@@ -303,7 +303,7 @@ def coverage_by_degree(
 
 
 def check_prediction(name: str, prediction: object) -> Prediction:
-    """Return sets or intervals, refusing anything else."""
+    """Check that this is a prediction: sets or intervals."""
     if isinstance(prediction, PredictionIntervals):
         return prediction
     return check_kind(name, prediction, PredictionSets, way="NAPS.predict gives one.")
@@ -314,7 +314,7 @@ def _check_sets(sets: object) -> PredictionSets:
 
 
 def check_strata(strata: object) -> list[tuple[int, int]]:
-    """Return disjoint, inclusive ranges of set sizes, or refuse them."""
+    """Check disjoint, inclusive ranges of set sizes."""
     pairs = check_list("strata", strata, "pairs (low, high)")
     ranges = [_stratum(stratum) for stratum in pairs]
     if any(a[1] >= b[0] for a, b in zip(sorted(ranges), sorted(ranges)[1:], strict=False)):

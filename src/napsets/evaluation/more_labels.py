@@ -1,4 +1,4 @@
-"""What more labels would bring: the size of predictions with a part of the calibration labels, measured."""
+"""The benefit of more labels: the size of predictions with a part of the calibration labels, measured."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class MoreLabels:
         return [{"method": self.method, **vars(point)} for point in self.points]
 
     def sentences(self, noun: str = "set") -> list[str]:
-        """Return what twice as many labels would bring: smaller predictions, and a steadier coverage.
+        """Describe the benefit of twice as many labels: smaller predictions, and a steadier coverage.
 
         The last doubling measures it. Gains usually become smaller with every doubling.
         """

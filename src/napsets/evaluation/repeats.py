@@ -58,7 +58,7 @@ class Table(ABC):
 
     @abstractmethod
     def _table(self) -> list[list[str]]:
-        """Return what is shown of each method, under a row of headings."""
+        """Return the cells of the table: a row of headings, then one row per method."""
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What a comparison of methods holds: the result of each method, and all of them side by side."""
+"""The results of a comparison: that of each method, and all of them side by side."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class MethodResult(Judgement):
 
     @property
     def sizes(self) -> AnyArray:
-        """How many labels each set has, or how wide each interval is."""
+        """The number of labels in each set, or the width of each interval."""
         sizes: AnyArray = self.prediction.sizes
         return sizes
 
@@ -82,7 +82,7 @@ class MethodResult(Judgement):
 
     @property
     def hits(self) -> int:
-        """How many of the judged nodes are covered."""
+        """Number of judged nodes that are covered."""
         return round(self.coverage * self.nodes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -94,7 +94,7 @@ class MethodResult(Judgement):
         return f"MethodResult({self.name!r}: coverage {self.coverage:.3f} ± {error:.3f}, {self.prediction!r})"
 
     def same_as(self, other: MethodResult) -> bool:
-        """Return whether another method predicts the very same."""
+        """Whether another method makes identical predictions."""
         same: bool = self.prediction.same_as(other.prediction)
         return same
 
@@ -138,12 +138,12 @@ class Comparison(Table):
 
     @property
     def prediction(self) -> type[Prediction]:
-        """What is predicted: `PredictionSets` or `PredictionIntervals`."""
+        """The class of the predictions: `PredictionSets` or `PredictionIntervals`."""
         return self.data.prediction
 
     @property
     def kind(self) -> Kind:
-        """What evaluation does for such predictions."""
+        """The kind that evaluates these predictions."""
         return kind_of(self.prediction)
 
     @property
@@ -154,7 +154,7 @@ class Comparison(Table):
 
     @property
     def baseline(self) -> MethodResult:
-        """What the others are compared with: the first method."""
+        """The first method, with which the others are compared."""
         return self.results[0]
 
     @property
@@ -184,7 +184,7 @@ class Comparison(Table):
 
     @property
     def predicted(self) -> AnyArray:
-        """What the model alone predicts of each node: the most probable class, or its best guess."""
+        """The prediction of the model alone for each node: the most probable class, or its best guess."""
         return self.kind.predicted(self.settings["score"], self.data.outputs)
 
     @property
@@ -267,7 +267,7 @@ class Comparison(Table):
         return (target + ends + dots).properties(width=420, height=280)
 
     def _table(self) -> list[list[str]]:
-        """Return what is shown of each method, under a row of headings: gaps where there are groups, then full sets."""
+        """Return the cells of the table, with gaps where there are groups and the number of nodes without support."""
         over = [name for name, gap in self.baseline.gaps.items() if np.isfinite(gap.gap)][:2]
         lost = any(result.infinite for result in self)
         head = ["method", "coverage", "size", *(f"gap {name}" for name in over), *["no support"] * lost]
@@ -286,7 +286,7 @@ class Comparison(Table):
 
     @property
     def evidence(self) -> str:
-        """Which methods learned from how many labels of evidence, and which could not; empty where there is none."""
+        """The number of labels of evidence, and the methods that cannot learn from them; empty without evidence."""
         if self.data.evidence is None:
             return ""
         without = [result.title for result in self if not result.calibrated.scored.evidence]
@@ -302,7 +302,7 @@ class Comparison(Table):
 
 
 def finite_together(values: Sequence[AnyArray]) -> BoolArray:
-    """Return where the values of all methods are finite, except for methods of which less than half are.
+    """Mark where the values of all methods are finite; methods with fewer than half finite values do not count.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def lines(verdict: Verdict) -> tuple[str, ...]:
 
 
 def remedy(verdict: Verdict) -> str:
-    """Return what to do where other labels would restore the promise; empty where nothing is wrong with them."""
+    """Return the remedy where other labels would restore the promise; empty where nothing is wrong with them."""
     return remedy_text(verdict, "sample") if any("sample" in finding.helps for finding in verdict.findings) else ""
 
 
@@ -50,7 +50,7 @@ def headline(verdict: Verdict) -> str:
 
 
 def gain(verdict: Verdict) -> str:
-    """Return what the method gains over the baseline, with intervals."""
+    """Describe the gain over the baseline, with intervals."""
     size = verdict.prediction.of_size(verdict.size)
     if not verdict.judged:
         return _expected(verdict, size)
@@ -63,7 +63,7 @@ def gain(verdict: Verdict) -> str:
 
 
 def certainty(verdict: Verdict) -> str:
-    """Return how certain that is: coverage compared with chance, and what the promise rests on."""
+    """Describe the certainty: coverage compared with chance, and the basis of the promise."""
     low, high = verdict.band
     band = f"{100 * low:.1f} and {100 * high:.1f} %"
     if not verdict.judged:
@@ -80,7 +80,7 @@ def certainty(verdict: Verdict) -> str:
 
 
 def cost(verdict: Verdict) -> str:
-    """Return which labels the method costs."""
+    """Describe the labels that the method costs."""
     if verdict.evidence:
         setting = f"all {verdict.held_out:,} calibration labels set the level"
         return f"none; {verdict.evidence:,} labels are evidence, and {setting}"
@@ -90,7 +90,7 @@ def cost(verdict: Verdict) -> str:
 
 
 def smaller(verdict: Verdict) -> str:
-    """Return which method makes smaller sets, and how even it is; empty where none is clearly smaller."""
+    """Describe the method with the smallest sets and its evenness; empty where none is clearly smaller."""
     other = verdict.smallest
     if other is None:
         return ""
@@ -104,7 +104,7 @@ def smaller(verdict: Verdict) -> str:
 
 
 def _promised(verdict: Verdict, band: str) -> str:
-    """Return what is promised of predictions that no truth judges."""
+    """Describe the promise for predictions that no truth judges."""
     if verdict.withdrawn:
         return (
             f"not known. {100 * (1.0 - verdict.alpha):g} % can be expected only if the {_sample(verdict)} nodes are a "
@@ -129,7 +129,7 @@ def _sample(verdict: Verdict) -> str:
 
 
 def _of_population(verdict: Verdict) -> str:
-    """Return what is promised of the population that importance weights describe."""
+    """Describe the promise for the population that importance weights describe."""
     return (
         f"at least {100 * (1.0 - verdict.alpha):g} % on average over the population that the importance weights "
         f"describe, as far as these are right"
@@ -146,7 +146,7 @@ def _beside(verdict: Verdict, size: str) -> str:
 
 
 def _aside(verdict: Verdict) -> str:
-    """Return what an average size does not say: how many have no finite one."""
+    """Describe the share of predictions without a finite size, which an average leaves out."""
     if not (verdict.infinite or verdict.baseline_infinite):
         return ""
     share, endless = percent(verdict.infinite or 0.0), verdict.prediction.endless
@@ -195,7 +195,7 @@ def _expected(verdict: Verdict, size: str) -> str:
 
 
 def named(title: str, *, first: bool = False) -> str:
-    """Return what a method is called within a sentence, or first in it.
+    """Return the name of a method within a sentence, or at its start.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def named(title: str, *, first: bool = False) -> str:
 
 
 def how_even(evenness: Interval, otherwise: str) -> str:
-    """Return whether coverage is more or less even, as far as that is clear."""
+    """Describe whether coverage is more or less even, as far as that is clear."""
     return "less even" if evenness.above else "more even" if evenness.below else otherwise
 
 

@@ -61,7 +61,7 @@ _MOST_NODES = 20_000
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Verdict:
-    """Which method to use, and why."""
+    """The method to use, and why."""
 
     #: Its name in the table of methods, and what tables call it.
     method: str
@@ -117,7 +117,7 @@ class Verdict:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to watch for in words, the gravest first."""
+        """The warnings in words, the gravest first."""
         return tuple(sentence_of(finding, self) for finding in self.findings)
 
     @property
@@ -128,7 +128,7 @@ class Verdict:
 
     @property
     def remedy(self) -> str:
-        """What to do about it, where other labels would help."""
+        """The remedy, where other labels would help."""
         return sentences.remedy(self)
 
     @property
@@ -144,17 +144,17 @@ class Verdict:
 
     @property
     def gain(self) -> str:
-        """What it gains over the baseline, with intervals."""
+        """The gain over the baseline, with intervals."""
         return sentences.gain(self)
 
     @property
     def certainty(self) -> str:
-        """How certain that is: coverage compared with chance, and what the promise rests on."""
+        """The certainty: coverage compared with chance, and the basis of the promise."""
         return sentences.certainty(self)
 
     @property
     def cost(self) -> str:
-        """What it costs."""
+        """The labels that the method costs."""
         return sentences.cost(self)
 
     @property
@@ -164,7 +164,7 @@ class Verdict:
 
     @property
     def smaller(self) -> str:
-        """Which method makes smaller sets, and how even it is; empty where none is clearly smaller."""
+        """The method with the smallest sets and its evenness; empty where none is clearly smaller."""
         return sentences.smaller(self)
 
     @property
@@ -364,7 +364,7 @@ def _evenly(size: int) -> IntArray:
 
 
 def _checked(gaps: dict[str, CoverageGap], looks: Sequence[Drift], nodes: int) -> tuple[str, ...]:
-    """Return what was looked at for findings, and on how many labels."""
+    """Return the checks behind the findings, with the number of labels."""
     checked = ["number of labels", "support"]
     if gaps:
         checked.append(f"coverage by {' and '.join(gaps)} on {nodes:,} labels")
@@ -375,7 +375,7 @@ def _checked(gaps: dict[str, CoverageGap], looks: Sequence[Drift], nodes: int) -
 
 
 def _promise_of(calibrated: Calibrated) -> Record:
-    """Return what a verdict says of a method, whatever it predicted, by the names of its fields."""
+    """Return the fields of a verdict that depend on the method alone."""
     scored, choice = calibrated.scored, calibrated.choice
     return {
         "labels": int(scored.calibration.size),

@@ -184,7 +184,7 @@ def _labels(data: Data, size: int) -> npt.NDArray[np.int64]:
 
 @contextmanager
 def _moved(model: nn.Module, device: str | torch.device | None) -> Iterator[torch.device | None]:
-    """Give the device to run on, with the model there, and bring it back; None if no device is known."""
+    """Move the model to the device to run on, and back afterwards; yields None if no device is known."""
     first = next(iter([*model.parameters(), *model.buffers()]), None)
     home = None if first is None else first.device
     target = home if device is None else torch.device(device)

@@ -1,4 +1,4 @@
-"""How kernels are compiled and cached, a sort, and a few machine instructions that Numba has no names for."""
+"""Compilation and caching of kernels, a sort, and a few machine instructions that Numba has no names for."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _walk_hops(source, hops, rows, walk, flags):
 
 @part
 def _find(row, column, starts, sizes, columns):
-    """Return where a column stands, or would stand, in a row that ascends, and whether it is there."""
+    """Find the place of a column in a row that ascends, and whether it is there."""
     low, end = starts[row], starts[row] + sizes[row]
     high = end
     while low < high:

@@ -71,7 +71,7 @@ class Adjacency(Protocol):
 
 
 class HubRows(NamedTuple):
-    """Where rows end, and the vectors of those that are held as such."""
+    """The ends of rows, and the vectors of the rows that are held as vectors."""
 
     #: For each number, where its row of neighbours ends; for a hub, ``~h`` instead, which is less than any start.
     ends: Ints
@@ -250,7 +250,7 @@ class Counting(NamedTuple):
 
 
 class EndingScratch(NamedTuple):
-    """Where an ending works."""
+    """Scratch arrays of an ending."""
 
     running: Array  #: int64 of shape (hops, blocks + 1). Bits by hop before each block.
     counts: Array  #: int64 of shape (hops, 2). Bits by hop before a word and after it.

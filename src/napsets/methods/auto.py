@@ -211,7 +211,7 @@ class Auto(Calibratable):
         return replace(method.on(scored, ranking), choice=choice)
 
     def _useless(self, data: CalibrationData, fewest: int) -> str:
-        """Return why evidence can teach nothing, by its labels and the model's outputs alone; empty where it can."""
+        """Return the reason why evidence is useless, from its labels and the model's outputs; empty where it is not."""
         if data.evidence is None:
             return ""
         count = data.evidence.size
@@ -306,7 +306,7 @@ class Auto(Calibratable):
 
 
 def _evidence_name(data: CalibrationData) -> str:
-    """Return what the labels are of that are evidence."""
+    """Return the evidence in words, by whose labels it is."""
     if data.features is None:
         return "neighbours' labels as evidence"
     if data.graph is None:

@@ -65,7 +65,7 @@ class Calibratable(ABC):
 
     @abstractmethod
     def calibrate_data(self, data: CalibrationData) -> Calibrated:
-        """Do what `calibrate` does, with arguments that were checked."""
+        """Calibrate with arguments that were checked."""
 
     def calibrate_rows(
         self,
@@ -78,7 +78,7 @@ class Calibratable(ABC):
         evidence: ArrayLike | None = None,
         features: ArrayLike | None = None,
     ) -> Calibrated:
-        """Do what `calibrate` does for nodes that are known by their positions; keys only draw random numbers."""
+        """Calibrate nodes that are known by their positions; keys only draw random numbers."""
         return self.calibrate_data(
             CalibrationData.check(
                 graph, outputs, truth, calibration, evidence=evidence, features=features, ids=keys, score=self.score

@@ -39,7 +39,7 @@ _ELSEWHERE |= dict.fromkeys(("fit", "conformalize", "calibrate"), "method.calibr
 
 
 class Verdict(Protocol):
-    """What to expect of predictions: a `napsets.evaluation.verdict.Verdict`, which prints as a few lines."""
+    """A verdict on predictions: a `napsets.evaluation.verdict.Verdict`, which prints as a few lines."""
 
     #: The name of the method in the table of methods.
     method: str
@@ -361,7 +361,7 @@ class Calibrated:
     def verdict(
         self, nodes: ArrayLike | None = None, alpha: float | None = None, *, name: str | None = None
     ) -> Verdict:
-        """Return what to expect of the predictions of `nodes`, what is promised, and what to watch for.
+        """Return a verdict on the predictions of `nodes`: their expected size, the promise of coverage, and warnings.
 
         No truth is looked at. A verdict prints as a few lines.
 
@@ -384,7 +384,7 @@ class Calibrated:
         return verdict
 
     def warnings(self, nodes: ArrayLike | None = None, alpha: float | None = None) -> list[str]:
-        """Return what to watch for, the gravest first: few labels, little support, labels unlike the other nodes."""
+        """Return the warnings, the gravest first: few labels, little support, labels unlike the other nodes."""
         return list(self.verdict(nodes, alpha).warnings)
 
     def save(self, path: str | os.PathLike[str]) -> None:

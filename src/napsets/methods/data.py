@@ -130,7 +130,7 @@ class CalibrationData(Sealed):
         compares: bool = True,
         logits: bool = False,
     ) -> CalibrationData:
-        """Take what a user passes to `calibrate`: rows with an index of their own, logits, nodes named by their ids.
+        """Make the data from the arguments of `calibrate`: rows with an index, logits, nodes named by their ids.
 
         Features are left out unless a method `compares` nodes by them.
         """
@@ -189,7 +189,7 @@ class CalibrationData(Sealed):
         score: Any = None,
         named: bool = False,
     ) -> CalibrationData:
-        """Refuse arguments that cannot be calibrated on; what `outputs` and `truth` must be depends on the score."""
+        """Check the arguments of a calibration; the requirements for `outputs` and `truth` depend on the score."""
         prediction = prediction_type(score)
         rows = prediction.check_outputs(outputs, num_nodes=graph.num_nodes if isinstance(graph, Graph) else None)
         mask = getattr(graph, "train_mask", None)
@@ -317,7 +317,7 @@ def _labelled_nodes(
 
 
 def _node_ids(ids: ArrayLike | None, size: int) -> AnyArray:
-    """Return what the nodes are called: their numbers by default."""
+    """Return the names of the nodes: their numbers by default."""
     names = np.arange(size) if ids is None else frozen(as_column("ids", ids))
     if names.shape != (size,):
         raise InvalidInputError(f"`ids` must have one entry per node, {size}; got shape {names.shape}")

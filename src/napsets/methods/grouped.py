@@ -50,12 +50,12 @@ class Grouped(Sealed):
         return self.level_members if self.everyone.is_exact else self.members
 
     def suffice(self, alpha: float) -> BoolArray:
-        """Return which groups have enough labels for their own threshold."""
+        """Mark the groups with enough labels for their own threshold."""
         sizes = np.bincount(self._judges[self._judges >= 0], minlength=self.grouping.count)
         return sizes >= fewest_ranks(alpha)
 
     def _left(self, alpha: float) -> BoolArray | None:
-        """Return which groups are combined, the last entry for nodes in none; None if all labelled nodes are used."""
+        """Mark the groups that are combined, the last entry for nodes in none; None if all labelled nodes are used."""
         short = np.append(~self.suffice(alpha), True)
         enough = int(short[self._judges].sum()) >= fewest_ranks(alpha)
         return short if enough and not short.all() else None
@@ -140,7 +140,7 @@ class Grouped(Sealed):
         return together + [[search] for search in left if search[1].size]
 
     def caveat(self, nodes: IntArray, alphas: Sequence[float]) -> str | None:
-        """Say which of the groups that occur here have too few labels for their own threshold."""
+        """Return a warning if groups of these nodes have too few labels for their own threshold."""
         least = min(alphas)
         present = np.unique(self.grouping.groups if self.grouping.of == "label" else self.grouping.groups[nodes])
         short = [group for group in present.tolist() if group >= 0 and not self.suffice(least)[group]]
@@ -163,7 +163,7 @@ class Grouped(Sealed):
         return f"{' and '.join(reasons)}: {result}"
 
     def _name(self, group: int) -> str:
-        """Return what a group is called."""
+        """Return the name of a group."""
         if self.grouping.names is not None:
             return repr(self.grouping.names[group])
         names = self.everyone.scored.class_names

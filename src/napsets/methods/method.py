@@ -196,7 +196,7 @@ class Method(Calibratable):
 
 
 def check_groups_suit(score: object, groups: object) -> None:
-    """Refuse groups of classes with a score of numbers, which has none."""
+    """Reject groups of classes with a score of numbers, which has none."""
     prediction = prediction_type(score)
     if getattr(groups, "of", None) == "label" and prediction.truth_name != "labels":
         raise InvalidInputError(

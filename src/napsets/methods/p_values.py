@@ -62,7 +62,7 @@ def _check(calibrated: Calibrated) -> None:
 
 
 def compared(calibrated: Calibrated, nodes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return how many labelled nodes are above and at each candidate, and how many there are to compare with."""
+    """Count the labelled nodes above and at each candidate, and all that it is compared with."""
     matrix = calibrated.score.matrix(nodes)
     if calibrated.grouped is None:
         return _against(calibrated, nodes, matrix)

@@ -120,7 +120,7 @@ def check_settings_known(names: Iterable[str]) -> None:
 
 
 def _score_is_no_method(name: str) -> str | None:
-    """Return what to write if the name of a score is passed as a method."""
+    """Return a hint for the name of a score that is passed as a method."""
     name = {"lac": "thr"}.get(name, name)
     if name not in SCORES or name in METHODS:
         return None
@@ -128,7 +128,7 @@ def _score_is_no_method(name: str) -> str | None:
 
 
 def _method_is_no_score(name: str) -> str | None:
-    """Return what to write if the name of a method is passed as a score."""
+    """Return a hint for the name of a method that is passed as a score."""
     if name not in METHODS:
         return None
     score = make_method(name).score

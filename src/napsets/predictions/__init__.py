@@ -1,4 +1,4 @@
-"""What a calibrated method gives for some nodes: `Prediction`, with subclasses for sets of labels and intervals."""
+"""Predictions of a calibrated method: `Prediction`, with subclasses for sets of labels and intervals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from napsets.predictions.summary import IntervalsSummary, SetsSummary, Summary
 if TYPE_CHECKING:
 
     class Predicted(PredictionSets, PredictionIntervals):  # type: ignore[misc]
-        """What `predict` returns: sets or intervals, as the score says. To a type checker it has what both have."""
+        """The result of `predict`: sets or intervals, by the score. To a type checker it has the members of both."""
 
 else:
     Predicted = Prediction

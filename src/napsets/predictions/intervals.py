@@ -87,7 +87,7 @@ class PredictionIntervals(Prediction):
 
     @classmethod
     def check_outputs(cls, outputs: ArrayLike, *, num_nodes: int | None = None) -> AnyArray:
-        """Return numbers, one row per node, or refuse them; their columns are for the score to check."""
+        """Check numbers, one row per node; the score checks their columns."""
         rows = as_array("outputs", outputs)
         if rows.ndim not in (1, 2) or rows.dtype.kind not in "fiu":
             raise InvalidInputError(
@@ -99,7 +99,7 @@ class PredictionIntervals(Prediction):
 
     @classmethod
     def check_truth(cls, truth: ArrayLike, outputs: AnyArray) -> FloatArray:
-        """Return numbers, NaN where unknown, or refuse them."""
+        """Check numbers, NaN where unknown."""
         y = as_array("targets", truth)
         if y.shape != (outputs.shape[0],) or y.dtype.kind not in "fiu":
             raise InvalidInputError(
@@ -110,7 +110,7 @@ class PredictionIntervals(Prediction):
 
     @classmethod
     def known(cls, truth: AnyArray) -> BoolArray:
-        """Return which targets are known: finite numbers."""
+        """Mark the targets that are known: finite numbers."""
         known: BoolArray = np.isfinite(truth)
         return known
 
@@ -167,12 +167,12 @@ class PredictionIntervals(Prediction):
         )
 
     def contains_own(self, own: AnyArray) -> BoolArray:
-        """Return whether each interval contains its node's target, one entry per interval; nothing is checked."""
+        """Whether each interval contains its node's target, one entry per interval; nothing is checked."""
         inside: BoolArray = (self.lower <= own) & (own <= self.upper)
         return inside
 
     def same_as(self, other: object) -> bool:
-        """Return whether other intervals have identical ends."""
+        """Whether other intervals have identical ends."""
         return (
             isinstance(other, PredictionIntervals)
             and np.array_equal(self.lower, other.lower)

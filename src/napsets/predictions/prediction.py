@@ -102,22 +102,22 @@ class Prediction(Rows, ABC):
     @classmethod
     @abstractmethod
     def check_outputs(cls, outputs: ArrayLike, *, num_nodes: int | None = None) -> AnyArray:
-        """Return a model's outputs, one row per node, or refuse them."""
+        """Check a model's outputs, one row per node."""
 
     @classmethod
     def of_logits(cls, logits: ArrayLike) -> FloatArray:
-        """Return the probabilities that logits stand for, or refuse them."""
+        """Convert logits to probabilities, or raise for a score of numbers."""
         raise InvalidInputError("`logits` must be False with a score of numbers, which needs no probabilities")
 
     @classmethod
     @abstractmethod
     def check_truth(cls, truth: ArrayLike, outputs: AnyArray) -> AnyArray:
-        """Return the truth, one entry per row of the outputs, or refuse it."""
+        """Check the truth, one entry per row of the outputs."""
 
     @classmethod
     @abstractmethod
     def known(cls, truth: AnyArray) -> BoolArray:
-        """Return where the truth is known."""
+        """Mark where the truth is known."""
 
     @classmethod
     @abstractmethod
@@ -134,15 +134,15 @@ class Prediction(Rows, ABC):
     @property
     @abstractmethod
     def sizes(self) -> AnyArray:
-        """How large each row is: how many labels a set has, how wide an interval is."""
+        """The size of each row: the number of labels in a set, the width of an interval."""
 
     @abstractmethod
     def contains_own(self, own: AnyArray) -> BoolArray:
-        """Return whether each row contains its node's truth, one entry per row, as `own_labels` returns it."""
+        """Whether each row contains its node's truth, one entry per row, as `own_labels` returns it."""
 
     @abstractmethod
     def same_as(self, other: object) -> bool:
-        """Return whether another prediction is identical for the same nodes."""
+        """Whether another prediction is identical for the same nodes."""
 
     @abstractmethod
     def summary(self) -> Summary:
@@ -150,7 +150,7 @@ class Prediction(Rows, ABC):
 
     @abstractmethod
     def one(self, row: int) -> Any:
-        """Return what one row says."""
+        """Return the set or the interval of one row."""
 
     @abstractmethod
     def to_arrow(self) -> pyarrow.Table:
@@ -171,12 +171,12 @@ class Prediction(Rows, ABC):
 
     @abstractmethod
     def _check_own(self, own: AnyArray) -> AnyArray:
-        """Return the truth of each row, or refuse what is unknown."""
+        """Check that the truth of each row is known."""
 
     # -- what is the same ----------------------------------------------------------------------------------------------
 
     def check_rows(self) -> None:
-        """Bring nodes, ids, alpha and the number of nodes to one form, or refuse them."""
+        """Check nodes, ids, alpha and the number of nodes, and bring them to one form."""
         nodes = as_column("nodes", self.nodes)  # which may be names, for tables
         if nodes.ndim != 1:
             raise InvalidInputError(f"`nodes` must have one dimension; got shape {nodes.shape}")
@@ -232,7 +232,7 @@ class Prediction(Rows, ABC):
         return self._check_own(y)
 
     def contains(self, truth: ArrayLike, *, per: Per = "node") -> BoolArray:
-        """Return whether each row contains its node's truth; the parameters are those of `own_labels`."""
+        """Whether each row contains its node's truth; the parameters are those of `own_labels`."""
         return self.contains_own(self.own_labels(truth, per=per))
 
     def coverage(self, truth: ArrayLike, *, per: Per = "node") -> float:
@@ -274,7 +274,7 @@ class Prediction(Rows, ABC):
         return (self.one(row) for row in range(len(self)))
 
     def __getitem__(self, which: Any) -> Any:
-        """Return what one row says, by its place or by its node's text; some of the rows for anything longer.
+        """Return one row, by its place or by the name of its node, or several rows as a prediction.
 
         A number is a place among the rows. Nodes that are called by numbers are found with `loc`.
         """
@@ -310,7 +310,7 @@ class Prediction(Rows, ABC):
 
     @property
     def row_names(self) -> AnyArray:
-        """What the nodes are called: their names where they have some, otherwise their numbers."""
+        """The names of the nodes where they have any, otherwise their numbers."""
         return self.nodes if self.ids is None else self.ids
 
     def node_column(self) -> pyarrow.Array:

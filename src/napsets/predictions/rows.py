@@ -21,7 +21,7 @@ class Rows(Sealed):
     nodes: IntArray
 
     def check_column(self, name: str) -> None:
-        """Freeze an array with one number per node, or refuse it."""
+        """Check and freeze an array with one number per node."""
         column = as_array(name, getattr(self, name))
         if column.shape != self.nodes.shape:
             raise InvalidInputError(

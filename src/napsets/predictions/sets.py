@@ -177,7 +177,7 @@ class PredictionSets(Prediction):
 
     @classmethod
     def check_outputs(cls, outputs: ArrayLike, *, num_nodes: int | None = None) -> AnyArray:
-        """Return rows on the simplex, or refuse them."""
+        """Check that rows are probabilities."""
         return check_probabilities(outputs, num_nodes=num_nodes)
 
     @classmethod
@@ -202,12 +202,12 @@ class PredictionSets(Prediction):
 
     @classmethod
     def check_truth(cls, truth: ArrayLike, outputs: AnyArray) -> IntArray:
-        """Return labels from 0, −1 where unknown, or refuse them."""
+        """Check labels: from 0, −1 where unknown."""
         return check_labels(truth, size=outputs.shape[0], num_classes=outputs.shape[1])
 
     @classmethod
     def known(cls, truth: AnyArray) -> BoolArray:
-        """Return which labels are known."""
+        """Mark the labels that are known."""
         known: BoolArray = truth >= 0
         return known
 
@@ -252,12 +252,12 @@ class PredictionSets(Prediction):
         return np.split(column, np.cumsum(self.sizes)[:-1]) if len(self) else []
 
     def contains_own(self, own: AnyArray) -> BoolArray:
-        """Return whether each set contains its node's label, one entry per set; nothing is checked."""
+        """Whether each set contains its node's label, one entry per set; nothing is checked."""
         inside: BoolArray = self.member[np.arange(len(self)), own]
         return inside
 
     def same_as(self, other: object) -> bool:
-        """Return whether other sets hold the very same labels."""
+        """Whether other sets hold the same labels."""
         return isinstance(other, PredictionSets) and np.array_equal(self.member, other.member)
 
     def _as_truth(self, truth: ArrayLike) -> AnyArray:
@@ -325,7 +325,7 @@ class PredictionSets(Prediction):
 
 
 def members(score_matrix: FloatArray, thresholds: FloatArray, *, top_labels: IntArray | None = None) -> BoolArray:
-    """Return which labels belong to which set: S(x, y) ≤ τ, and where that leaves none, the top label if given.
+    """Mark the labels in each set: S(x, y) ≤ τ, and where that leaves none, the top label if given.
 
     Thresholds have the shape (nodes,), or (nodes, labels) where each label has its own.
     """

@@ -1,4 +1,4 @@
-"""What is known of a node in addition to the model's word: neighbours, similar nodes, and their labels.
+"""Evidence about a node beyond the model's own output: neighbours, similar nodes, and their labels.
 
 The evidence of a node and a label y is a product of powers of factors, and a product of powers is a sum of logarithms:
 
@@ -57,7 +57,7 @@ _FEWEST_RECALIBRATED = 500
 
 
 class Evidence:
-    """What is known of every node and label in addition to the model's own word, as logarithms of odds.
+    """Evidence about every node and label beyond the model's own output, as logarithms of odds.
 
     The reference labels may be used for anything. `nearest` holds the reference nodes with the most similar features,
     where there are features (see `napsets.features`). What was `learned` from other reference labels may be passed.
@@ -166,7 +166,7 @@ class Evidence:
         return similar_labels(self.nearest[rows, :count], self.label_of, self.outputs.shape[1])
 
     def recalibration_inputs(self, rows: IntArray) -> FloatArray:
-        """Return what a recalibration looks at: the logarithms of the outputs, there and around, and of degrees."""
+        """Return the inputs of a recalibration: logarithms of the outputs of a node and around it, and of its degree."""
         if self.degrees is None:
             return self.logs("model", rows)
         return np.column_stack([self.logs("model", rows), self.logs("around", rows), np.log1p(self.degrees[rows])])
@@ -197,7 +197,7 @@ class Evidence:
         )
 
     def recalibration(self, learned: Learned, rows: IntArray) -> FloatArray:
-        """Return what the recalibration adds to log w; nothing where there is none."""
+        """Return the term that the recalibration adds to log w; 0 without a recalibration."""
         if learned.recalibration is None:
             return np.zeros((rows.size, self.outputs.shape[1]))
         return recalibrated(self.recalibration_inputs(rows), learned.recalibration)
@@ -285,7 +285,7 @@ def label_shares(outputs: AnyArray, labels: IntArray) -> FloatArray:
 
 
 def fitted_rows(size: int, classes: int) -> IntArray:
-    """Return which of this many reference nodes the exponents are fitted on."""
+    """Return the reference nodes, of this many, that the exponents are fitted on."""
     return evenly(size, max(100, min(_MOST_FITTED, _FITTED_ENTRIES // classes)))
 
 

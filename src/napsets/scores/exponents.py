@@ -1,4 +1,4 @@
-"""What the reference labels teach an informed score, once: how much each source counts, and the shares of labels."""
+"""The parameters that an informed score learns from the reference labels: exponents, and the shares of labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STEPS = 40
 
 @dataclass(frozen=True)
 class Exponents:
-    """How much each kind of evidence counts: (1, 0, 0, …) is the model alone.
+    """The exponent of each kind of evidence: (1, 0, 0, …) is the model alone.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Exponents:
     linear: float = 0.0
 
     def odds(self, kind: str, shares: FloatArray | None = None) -> float:
-        """Return by how much one label of a kind of evidence multiplies the odds of that label.
+        """Return the factor by which one label of a kind of evidence multiplies the odds of that label.
 
         With the `shares` of labels, the label is as frequent as that of a node drawn at random is on average; by
         default, a tenth of the nodes have it.
@@ -69,7 +69,7 @@ class Exponents:
 
 @dataclass(frozen=True, eq=False)
 class Learned(Sealed):
-    """What is learned from the reference labels, once: the part of an informed score that no other label changes."""
+    """The parameters learned from the reference labels: the part of an informed score that no other label changes."""
 
     kinds: tuple[str, ...]  #: the kinds of evidence, in their order
     exponents: Exponents  #: how much each kind counts
@@ -88,7 +88,7 @@ class Learned(Sealed):
     linear: FloatArray | None = None
 
     def parts(self) -> tuple[Record, Record]:
-        """Return what a snapshot keeps of it: plain JSON, and arrays."""
+        """Return the parts that a snapshot keeps: plain JSON, and arrays."""
         arrays = {"label_shares": self.shares, "alike_table": self.table}
         more = {"recalibration": self.recalibration, "walked": self.walked}
         if self.directions is not None:
@@ -123,7 +123,7 @@ class Learned(Sealed):
 
 
 def check_table_of(name: str, array: Any, shape: tuple[int, ...]) -> Any:
-    """Return finite numbers of a file that have a shape, or refuse them."""
+    """Check that an array of a file holds finite numbers in this shape."""
     if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
         raise InvalidInputError(
             f"`{name}` must be finite numbers of shape {shape}; got {array.dtype} of shape {array.shape}"
@@ -222,7 +222,7 @@ def recalibrated(inputs: FloatArray, recalibration: FloatArray) -> FloatArray:
 def likelihood_gains(
     features: FloatArray, labels: IntArray, theta: FloatArray, offsets: FloatArray
 ) -> tuple[float, ...]:
-    """Return by how much the mean log-likelihood of labels falls without each factor, all else as it is."""
+    """Return the fall of the mean log-likelihood of labels without each factor, all else unchanged."""
 
     def mean(exponents: FloatArray) -> float:
         z = _softmax(offsets + weighed(features, exponents))
