@@ -139,7 +139,7 @@ class Model:
         known = np.flatnonzero(truth >= 0)
         numbers = np.array([self.labels[names[i]][1] for i in known], dtype=np.int64)
         reference, held_out = np.ones(known.size, dtype=bool), np.zeros(known.size, dtype=bool)
-        if self.method.level.keeps_apart:
+        if self.method.level.holds_out_labels:
             held_out = ~in_reference(self.seed, numbers, self.share)
             reference = ~held_out & (numbers < (0 if arrived is None else arrived))
         if not reference.any():

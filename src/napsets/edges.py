@@ -89,8 +89,8 @@ class EdgeList:
         """Return the edges of a (2, m) array of sources and targets; see `Graph.from_edge_index`."""
         array = check_integers("edge_index", edge_index, ndim=2)
         if array.shape[0] != 2:
-            way = " Pass its transpose, .T, if it has one edge per row." if array.shape[1] == 2 else ""
-            raise InvalidInputError(f"`edge_index` must have shape (2, edges); got {array.shape}.{way}")
+            hint = " Pass its transpose, .T, if it has one edge per row." if array.shape[1] == 2 else ""
+            raise InvalidInputError(f"`edge_index` must have shape (2, edges); got {array.shape}.{hint}")
         return cls("edge_index", array[0], array[1], num_nodes, lengths_from(lengths, strengths, array.shape[1]))
 
     @classmethod

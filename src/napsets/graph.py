@@ -394,7 +394,7 @@ def check_graph(graph: object) -> Graph:
     """Return `graph`, or raise with the constructor to use."""
     if isinstance(graph, Graph):
         return graph
-    kind, way = type(graph), constructor_hint(graph)
+    kind, hint = type(graph), constructor_hint(graph)
     raise InvalidInputError(
-        f"`graph` must be a napsets.Graph; got {kind.__name__} of {kind.__module__}. Make one with {way}."
+        f"`graph` must be a napsets.Graph; got {kind.__name__} of {kind.__module__}. Make one with {hint}."
     )

@@ -188,7 +188,7 @@ class Level(Protocol):
     """The interface of a level: how many labels it holds out, and which level it computes from their ranks."""
 
     @property
-    def keeps_apart(self) -> bool:
+    def holds_out_labels(self) -> bool:
         """Whether some labels are held out for the level, so that the others may be used for anything."""
         ...
 
@@ -219,7 +219,7 @@ class Nominal:
             raise InvalidInputError(f"`fallback` must be 'full' or 'global'; got {shown(self.fallback)}")
 
     @property
-    def keeps_apart(self) -> bool:
+    def holds_out_labels(self) -> bool:
         """No labels are held out."""
         return False
 
@@ -277,7 +277,7 @@ class Exact:
         object.__setattr__(self, "share", plain(self.share))
 
     @property
-    def keeps_apart(self) -> bool:
+    def holds_out_labels(self) -> bool:
         """Some labels are held out."""
         return True
 

@@ -37,7 +37,7 @@ def test_sets_are_those_of_a_batch_with_the_same_split_and_choice(method, labels
     reference = in_reference(0, np.arange(labels), 0.5)
     known = np.arange(labels)
     parts = known[reference & (known < made.arrived)], known[~reference]
-    if not made.method.level.keeps_apart:
+    if not made.method.level.holds_out_labels:
         parts = known, known[:0]
     data = CalibrationData(ns.Graph.from_edge_index(ENDS, NODES), P, GROUP, known, np.arange(NODES))
     chosen = made.method

@@ -95,7 +95,7 @@ class Growth(RuleBasedStateMachine):
         """What a label says of the set that stands before it comes."""
         names, calibrated = self.calibrated()
         number = np.array([self.model.arrived])
-        apart = self.live._settings.keeps_apart
+        apart = self.live._settings.holds_out_labels
         tested = not apart or not in_reference(self.model.seed, number, self.model.share)
         u = float(uniforms(self.model.seed, np.array([event]))[0])
         if calibrated is None:
@@ -106,7 +106,7 @@ class Growth(RuleBasedStateMachine):
             warnings.simplefilter("ignore", ns.NapsetsWarning)
             member = self.standing(calibrated, node)
         score = calibrated.score.at(node, np.array([label]))
-        if self.model.method.level.keeps_apart:
+        if self.model.method.level.holds_out_labels:
             pairs = [*zip(calibrated.level.shares, calibrated.level.scores, strict=True)]
             own = (calibrated.local.ranks(node, score)[0], score[0])
         else:

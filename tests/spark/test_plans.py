@@ -71,7 +71,7 @@ def test_split_and_naps_in_all_settings(
     spark: Any, cases: dict[str, Case], name: str, method: Method, alpha: float, plan: str
 ) -> None:
     metadata, calibrated = check(spark, cases[name], method, alpha, plan)
-    assert metadata.get("level") == (calibrated.level.level(alpha) if method.level.keeps_apart else None)
+    assert metadata.get("level") == (calibrated.level.level(alpha) if method.level.holds_out_labels else None)
     assert np.isfinite(calibrated.predict(cases[name].nodes, alpha).thresholds).any()
 
 

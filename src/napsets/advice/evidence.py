@@ -179,9 +179,9 @@ def _labelled(graph: Graph | None, node: int, reference: Labelled) -> tuple[IntA
     if graph is None:
         return reference.nodes[:0], reference.labels[:0]
     near = graph.indices[graph.indptr[node] : graph.indptr[node + 1]]
-    mine = np.flatnonzero(np.isin(reference.nodes, near) & (reference.nodes != node))
-    mine = mine[np.argsort(reference.nodes[mine], kind="stable")]
-    return reference.nodes[mine], reference.labels[mine]
+    listed = np.flatnonzero(np.isin(reference.nodes, near) & (reference.nodes != node))
+    listed = listed[np.argsort(reference.nodes[listed], kind="stable")]
+    return reference.nodes[listed], reference.labels[listed]
 
 
 Explainer = EvidenceExplainer | IntervalEvidenceExplainer

@@ -185,11 +185,11 @@ def inspect_node(
     """
     if isinstance(calibrated, Calibratable):
         raise NotCalibratedError("inspect_node needs a calibrated method: what its calibrate(...) returns")
-    check_kind("calibrated", calibrated, Calibrated, way="Pass what calibrate(...) of a method returns.")
+    check_kind("calibrated", calibrated, Calibrated, hint="Pass what calibrate(...) of a method returns.")
     if (node is None) == (position is None):
         raise InvalidInputError("`node` must be given, or else its `position`; not both")
     if position is None:
-        place = find_nodes("node", node, calibrated.scored.ids, way="position=")
+        place = find_nodes("node", node, calibrated.scored.ids, hint="position=")
         place = check_node("node", place, calibrated.num_nodes)
     else:
         place = check_node("position", position, calibrated.num_nodes)

@@ -91,11 +91,11 @@ def find_rows(known: Names, wanted: Names) -> IntArray:
     return matches
 
 
-def find_nodes(name: str, value: Any, ids: Names | None, *, way: str) -> Any:
+def find_nodes(name: str, value: Any, ids: Names | None, *, hint: str) -> Any:
     """Convert ids of nodes to their positions; masks and positions are returned unchanged.
 
-    Values are taken for ids where `ids` are of the same type, integers or text. Messages name the `way` to pass
-    positions instead.
+    Values are taken for ids where `ids` are of the same type, integers or text. Messages end with a `hint` how to
+    pass positions instead.
     """
     column = as_column(name, value)
     if column.dtype == np.bool_:
@@ -111,7 +111,7 @@ def find_nodes(name: str, value: Any, ids: Names | None, *, way: str) -> Any:
     rows, what = find_rows(ids, wanted), "names" if text else "ids"
     lost = rows < 0
     if lost.any():
-        instead = "" if text else f". For positions pass {way}"
+        instead = "" if text else f". For positions pass {hint}"
         raise InvalidInputError(
             f"`{name}` must hold {what} that are among the ids; {int(lost.sum())} are not, "
             f"{shown(plain(wanted[lost][0]))} first{instead}"

@@ -53,7 +53,7 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def is_several(value: object) -> bool:
+def is_sequence(value: object) -> bool:
     """Whether a value is a list or an array of values, rather than a single one."""
     try:
         return isinstance(value, list | tuple) or np.ndim(cast(Any, value)) > 0
@@ -100,13 +100,13 @@ def check_alpha(value: object) -> float:
 
 def check_rates(alpha: object) -> tuple[bool, list[float]]:
     """Check one error rate or several: whether `alpha` is a sequence, and its error rates."""
-    if not is_several(alpha):
+    if not is_sequence(alpha):
         return False, [check_alpha(alpha)]
     rates = check_list("alpha", alpha, "error rates")
     if not rates:
         raise InvalidInputError("`alpha` must hold at least one error rate; it is empty")
     for rate in rates:
-        if is_several(rate):
+        if is_sequence(rate):
             raise InvalidInputError(f"`alpha` must be a number or a list of numbers; got {shown(rate)} in a list")
     return True, [check_alpha(rate) for rate in rates]
 
@@ -208,10 +208,10 @@ def check_flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def check_kind(name: str, value: object, kind: type[Kind], *, way: str) -> Kind:
-    """Return a value of a class, or raise an error with the type that was passed and the way to get one."""
+def check_kind(name: str, value: object, kind: type[Kind], *, hint: str) -> Kind:
+    """Return a value of a class, or raise an error with the type that was passed and a hint how to get one."""
     if not isinstance(value, kind):
-        raise InvalidInputError(f"`{name}` must be a {kind.__name__}; got {type(value).__name__}. {way}")
+        raise InvalidInputError(f"`{name}` must be a {kind.__name__}; got {type(value).__name__}. {hint}")
     return value
 
 
@@ -273,16 +273,16 @@ class _Line:
 # -- what has a name ---------------------------------------------------------------------------------------
 
 
-def choose(argument: str, name: object, options: Mapping[str, Value], *, way: str = "") -> Value:
-    """Return ``options[name]``, or an error that lists the names and suggests the nearest, or else the `way` out."""
+def choose(argument: str, name: object, options: Mapping[str, Value], *, hint: str = "") -> Value:
+    """Return ``options[name]``, or raise an error that lists the names and suggests the nearest, or gives a `hint`."""
     if isinstance(name, str) and name in options:
         return options[name]
     elsewhere = options.elsewhere(name) if isinstance(options, Registry) and isinstance(name, str) else None
     if elsewhere is not None:
         raise InvalidInputError(f"`{argument}` must be one of {', '.join(options)}; {elsewhere}")
     near = difflib.get_close_matches(shown(name).strip("'").lower(), options, n=1, cutoff=0.4)
-    hint = f" (did you mean {near[0]!r}?)" if near else way and f". {way}"
-    raise InvalidInputError(f"`{argument}` must be one of {', '.join(options)}; got {shown(name)}{hint}")
+    end = f" (did you mean {near[0]!r}?)" if near else hint and f". {hint}"
+    raise InvalidInputError(f"`{argument}` must be one of {', '.join(options)}; got {shown(name)}{end}")
 
 
 class Registry(dict[str, Value]):
@@ -352,7 +352,10 @@ class Registry(dict[str, Value]):
             elif isinstance(setting, list):  # JSON has no tuples, and a frozen class no lists
                 settings[key] = tuple(setting)
         kind: Any = choose(
-            argument, described["name"], self, way=f"If it is of your own, import what enters it in {self.title} first."
+            argument,
+            described["name"],
+            self,
+            hint=f"If it is of your own, import what enters it in {self.title} first.",
         )
         missing = [field.name for field in fields(kind) if field.metadata.get("array")] if is_dataclass(kind) else []
         return kind(**settings, **{name: (arrays or {}).get(name) for name in missing})

@@ -30,7 +30,7 @@ from napsets.cli._options import (
     refuse_given,
 )
 from napsets.cli._output import REPORT_SUFFIXES, Output, Steps, number, table, writable_file
-from napsets.evaluation.sentences import whose_finite, wide
+from napsets.evaluation.sentences import compared_methods, wide
 from napsets.files import Inputs, read_features, read_truth
 from napsets.graph import Graph
 from napsets.methods import make_method
@@ -366,6 +366,6 @@ def comparison_table(rows: list[dict[str, Any]], prediction: type[Prediction] = 
     first, columns = rows[0], _COLUMNS[prediction]
     title = f"{first['nodes']:,} nodes at alpha = {first['alpha']:g}, {first['hops']} hops; ± 1.96 standard errors"
     if first.get("shared", 1.0) < 1.0:
-        whose = whose_finite({row["title"]: row["infinite_rate"] for row in rows})
+        whose = compared_methods({row["title"]: row["infinite_rate"] for row in rows})
         title += f"; the intervals of {whose} are finite on {percent(first['shared'])} of the nodes"
     return table(title, list(columns), [[write(row) for write in columns.values()] for row in rows])

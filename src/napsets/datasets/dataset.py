@@ -104,7 +104,7 @@ class NodeDataset(Sealed):
 
     def __post_init__(self) -> None:
         nodes = check_graph(self.graph).num_nodes
-        check_kind("name", self.name, str, way="It is what the dataset is called.")
+        check_kind("name", self.name, str, hint="It is what the dataset is called.")
         values: Record = {"features": _check_features(self.features, nodes)}
         raw = check_integers("labels", self.labels)
         names = check_names("class_names", self.class_names)
@@ -384,7 +384,7 @@ def from_pyg(data: Data, *, name: str = "custom", directed: bool = False) -> Nod
 def to_pyg(dataset: NodeDataset) -> Data:
     """Return a dataset as a ``Data`` with ``x``, ``y``, ``edge_index`` and masks."""
     torch, pyg = imported("torch", "gnn"), imported("torch_geometric.data", "gnn", "torch_geometric")
-    graph = check_kind("dataset", dataset, NodeDataset, way="Load one, or make one with NodeDataset(...).").graph
+    graph = check_kind("dataset", dataset, NodeDataset, hint="Load one, or make one with NodeDataset(...).").graph
     target = np.repeat(np.arange(graph.num_nodes), graph.degrees)
     edge_index = torch.from_numpy(np.stack([graph.indices.astype(np.int64), target]))
     split = dataset.split

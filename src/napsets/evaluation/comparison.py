@@ -232,7 +232,7 @@ class _Setup:
         alpha, *curve = self.rates
         around = rates_around(alpha)
         rates = list(dict.fromkeys([alpha, *around, *curve]))
-        near, drawn = ([rates.index(rate) for rate in some] for some in (around, curve))
+        near, drawn = ([rates.index(rate) for rate in wanted] for wanted in (around, curve))
         thresholds = find_thresholds(calibrated, nodes, rates, progress=finding)
         predictions, curves = _predict(calibrated, thresholds, rates, nodes, truth, self.kind)
         first = predictions[0]
@@ -342,7 +342,7 @@ def _make(name: str, settings: Values) -> Any:
 
 def _check_judged(nodes: ArrayLike, data: CalibrationData) -> IntArray:
     """Check the nodes to judge: warn where they also calibrate, and raise where the truth is unknown."""
-    places = find_nodes("nodes", nodes, data.ids if data.named else None, way="a boolean mask")
+    places = find_nodes("nodes", nodes, data.ids if data.named else None, hint="a boolean mask")
     judged = check_index("nodes", places, data.outputs.shape[0], unique=True)
     if judged.size == 0:
         raise InvalidInputError("`nodes` must hold at least one node; it is empty")

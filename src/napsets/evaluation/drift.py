@@ -93,7 +93,7 @@ def drifts(
     """Compare two sets of nodes in degree, in the predictions and, with `outputs`, in the model's confidence."""
     if not (first.size and second.size):
         return ()
-    first, second = _some(first), _some(second)
+    first, second = _at_most(first), _at_most(second)
     both = np.union1d(first, second)
     degree = by_fifths("degree", graph.degrees, both, _neighbours)
     drifts = []
@@ -137,7 +137,7 @@ def drift_of(first: IntArray, second: IntArray, names: Sequence[str], *, what: s
     )
 
 
-def _some(nodes: IntArray) -> IntArray:
+def _at_most(nodes: IntArray) -> IntArray:
     """Return the nodes, or where they are very many, as many as are compared, evenly spread."""
     return nodes[:: -(-nodes.size // _MOST)]
 
@@ -261,16 +261,16 @@ def _share_below(least: float, outputs: AnyArray, accuracy: Accuracy, *, flatten
     """
     error = math.sqrt(accuracy.share * (1.0 - accuracy.share) / accuracy.nodes)
     wanted = min(accuracy.share + 2.0 * error, 1.0 - 0.5 / accuracy.nodes)
-    some = outputs[:: -(-len(outputs) // _MOST_OUTPUTS)].astype(np.float64)
+    sample = outputs[:: -(-len(outputs) // _MOST_OUTPUTS)].astype(np.float64)
     shares = []
-    for rows in (some, some - some.min(axis=1, keepdims=True))[: 1 + (some.shape[1] > 2)]:
+    for rows in (sample, sample - sample.min(axis=1, keepdims=True))[: 1 + (sample.shape[1] > 2)]:
         logs = np.log(np.maximum(rows, _SMALLEST))
         low, high = 1.0 / _SHARPEST if flatten else 1.0, _SHARPEST
         for _ in range(30):
             middle = math.sqrt(low * high)
             sharpened = _powers(logs, middle)
             low, high = (middle, high) if sharpened.max(axis=1).mean() < wanted else (low, middle)
-        shares.append(float((sharpened * (some < least)).sum(axis=1).mean()))
+        shares.append(float((sharpened * (sample < least)).sum(axis=1).mean()))
     return min(shares)
 
 

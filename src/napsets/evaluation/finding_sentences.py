@@ -131,8 +131,8 @@ def _weak(finding: Finding, verdict: Verdict) -> str:
 
 def weak_facts(numbers: Values) -> str:
     """Describe the groups of one grouping that are covered too little, and the number of nodes behind that."""
-    what, weak, several = numbers["what"], numbers["groups"], len(numbers["groups"]) != 1
-    start = f"{len(weak)} of {numbers['of']} {groups_word(what)} {'are' if several else 'is'} covered less often than"
+    what, weak, plural = numbers["what"], numbers["groups"], len(numbers["groups"]) != 1
+    start = f"{len(weak)} of {numbers['of']} {groups_word(what)} {'are' if plural else 'is'} covered less often than"
     named = [weak_text(group) for group in weak[:_NAMED]]
     more = f", and {len(weak) - _NAMED} more" if len(weak) > _NAMED else ""
     text = f"{start} the target of {100 * numbers['target']:g} %, by more than chance: {', '.join(named)}{more}"
@@ -156,10 +156,10 @@ def groups_word(what: str) -> str:
 
 def weak_remedy(finding: Finding, verdict: Verdict) -> str:
     """Describe what helps weak groups, with its measured effect and the groups where it cannot work."""
-    numbers, several = finding.numbers, len(finding.numbers["groups"]) != 1
+    numbers, plural = finding.numbers, len(finding.numbers["groups"]) != 1
     kind = {"class": ("class", "classes"), "neighbourhood": ("neighbourhood", "neighbourhoods")}
     one, many = kind.get(numbers["what"], ("group", "groups"))
-    more = f"more labels in {f'these {many}' if several else f'this {one}'}"
+    more = f"more labels in {f'these {many}' if plural else f'this {one}'}"
     if "own groups" in finding.helps:
         return f"What helps: {remedy_text(verdict, 'own groups')}, or {more}"
     trial: Trial | None = numbers.get("trial")

@@ -248,7 +248,7 @@ def _try_groups(
     truth: AnyArray | None,
 ) -> Trial | None:
     """Calibrate per group, and predict some of the nodes; None where the method cannot have groups."""
-    some = nodes[np.unique(np.linspace(0, nodes.size - 1, min(nodes.size, _MOST_TRIED)).astype(np.int64))]
+    sample = nodes[np.unique(np.linspace(0, nodes.size - 1, min(nodes.size, _MOST_TRIED)).astype(np.int64))]
     try:
         grouped = replace(calibrated.method, groups=make_groups(by)).on(calibrated.scored)
     except InvalidInputError:
@@ -256,7 +256,7 @@ def _try_groups(
     assert grouped.grouped is not None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NapsetsWarning)
-        after, before = (method.predict(positions=some, alpha=alpha) for method in (grouped, calibrated))
+        after, before = (method.predict(positions=sample, alpha=alpha) for method in (grouped, calibrated))
     needed, too_few, helped = fewest_ranks(alpha), [], [group.name for group in weak]
     if by == "class":
         # A class that no label has cannot have a threshold either.
@@ -271,8 +271,8 @@ def _try_groups(
             if calibrated.graph is None or by == "class"
             else by_quantiles(calibrated.graph.degrees, FIFTHS, nodes)
         )
-        inside = np.isin(groups[some], list(kept))
-        shares = tuple(mean(part.contains_own(truth[some])[inside]) for part in (after, before))  # type: ignore[assignment]
+        inside = np.isin(groups[sample], list(kept))
+        shares = tuple(mean(part.contains_own(truth[sample])[inside]) for part in (after, before))  # type: ignore[assignment]
     finite = np.isfinite(after.sizes) & np.isfinite(before.sizes)
     size, plain = (mean(part.sizes[finite].astype(np.float64)) for part in (after, before))
     return Trial(by, size, plain, tuple(helped), *shares, tuple(too_few), needed)

@@ -117,7 +117,7 @@ def check_groups(groups: object) -> dict[str, ArrayLike]:
     """Check groupings by name, none for None; an array alone is rejected, because it has no name."""
     if groups is None:
         return {}
-    named = check_kind("groups", groups, Mapping, way="Write groups={'region': regions}.")  # type: ignore[type-abstract]
+    named = check_kind("groups", groups, Mapping, hint="Write groups={'region': regions}.")  # type: ignore[type-abstract]
     for name in named:
         if not isinstance(name, str):
             raise InvalidInputError(f"`groups` must map names to arrays; got {shown(name)} for a name")

@@ -114,14 +114,16 @@ class SetKind:
             "confidence",
             outputs.max(axis=1).astype(np.float64),
             nodes,
-            lambda some: f"with a top probability of {some.min():.2f} to {some.max():.2f}",
+            lambda values: f"with a top probability of {values.min():.2f} to {values.max():.2f}",
             ease="the average top probability",
         )
         yield by_fifths(
             "agreement with neighbours",
             agreement(graph, predicted),
             nodes,
-            lambda some: f"that agree with {100 * some.min():.0f} to {100 * some.max():.0f} % of their neighbours",
+            lambda values: (
+                f"that agree with {100 * values.min():.0f} to {100 * values.max():.0f} % of their neighbours"
+            ),
             ease="the average share of neighbours with the same predicted label",
         )
 
@@ -203,7 +205,7 @@ class IntervalKind:
         class_names: Sequence[str] | None,
     ) -> Iterator[Respect]:
         yield by_fifths(
-            "prediction", predicted, nodes, lambda some: f"predicted to have {some.min():.3g} to {some.max():.3g}"
+            "prediction", predicted, nodes, lambda values: f"predicted to have {values.min():.3g} to {values.max():.3g}"
         )
         if outputs is None:
             return
@@ -215,7 +217,7 @@ class IntervalKind:
                 "confidence",
                 -width,
                 nodes,
-                lambda some: f"with a width of {-some.max():.3g} to {-some.min():.3g}",
+                lambda values: f"with a width of {-values.max():.3g} to {-values.min():.3g}",
                 ease="the average width that the model gives",
             )
 

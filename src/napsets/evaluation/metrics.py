@@ -71,7 +71,7 @@ def coverage(sets: Prediction, labels: ArrayLike, *, per: Per = "node") -> float
 def mean_width(intervals: PredictionIntervals) -> float:
     """Return the average width of intervals; infinite where one is. Look at `intervals.infinite` too."""
     return mean(
-        check_kind("intervals", intervals, PredictionIntervals, way="NAPS(score='cqr').predict gives one.").widths
+        check_kind("intervals", intervals, PredictionIntervals, hint="NAPS(score='cqr').predict gives one.").widths
     )
 
 
@@ -306,11 +306,11 @@ def check_prediction(name: str, prediction: object) -> Prediction:
     """Check that this is a prediction: sets or intervals."""
     if isinstance(prediction, PredictionIntervals):
         return prediction
-    return check_kind(name, prediction, PredictionSets, way="NAPS.predict gives one.")
+    return check_kind(name, prediction, PredictionSets, hint="NAPS.predict gives one.")
 
 
 def _check_sets(sets: object) -> PredictionSets:
-    return check_kind("sets", sets, PredictionSets, way="NAPS.predict gives one.")
+    return check_kind("sets", sets, PredictionSets, hint="NAPS.predict gives one.")
 
 
 def check_strata(strata: object) -> list[tuple[int, int]]:

@@ -228,12 +228,12 @@ def _difference(change: Interval) -> str:
     return f" (95 % interval of the difference: {low} to {high})"
 
 
-def whose_finite(whole_lines: Mapping[str, float]) -> str:
+def compared_methods(whole_lines: Mapping[str, float]) -> str:
     """Return the methods whose widths are compared where all of them are finite, by their shares of whole lines.
 
     Examples
     --------
-    >>> whose_finite({"NAPS": 0.2, "Split": 0.0}), whose_finite({"NAPS": 0.9, "Split": 0.0})
+    >>> compared_methods({"NAPS": 0.2, "Split": 0.0}), compared_methods({"NAPS": 0.9, "Split": 0.0})
     ('all methods', 'all methods except NAPS')
     """
     endless = [title for title, share in whole_lines.items() if share > 0.5]

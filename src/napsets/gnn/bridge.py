@@ -116,8 +116,8 @@ def _make(method: Calibratable | str | None, alpha: float) -> Calibratable:
         return Auto(check_alpha(alpha))
     if isinstance(method, str):
         return make_method(method, alpha=check_alpha(alpha))
-    way = "Take ns.Auto(), or the name of a method."
-    return check_kind("method", method, Calibratable, way=way)  # type: ignore[type-abstract]
+    hint = "Take ns.Auto(), or the name of a method."
+    return check_kind("method", method, Calibratable, hint=hint)  # type: ignore[type-abstract]
 
 
 def probabilities_of(

@@ -70,7 +70,7 @@ def train(
     >>> predictions.probabilities.shape
     (200, 4)
     """
-    check_kind("dataset", dataset, NodeDataset, way="Load one, or make one with NodeDataset(...).")
+    check_kind("dataset", dataset, NodeDataset, hint="Load one, or make one with NodeDataset(...).")
     if dataset.train.size == 0 or dataset.num_features == 0:
         raise InvalidInputError("`dataset` must have training nodes and at least one feature to train on")
     seed, progress = check_seed(seed), check_progress(progress)
@@ -86,7 +86,7 @@ def train(
             widths, name = (dataset.num_features, hidden, 2, dataset.num_classes), "graphsage"
             module = GraphSAGE(*widths, dropout=dropout, norm="batch_norm")
         else:
-            module = check_kind("model", model, nn.Module, way="Leave it out for a GraphSAGE.")
+            module = check_kind("model", model, nn.Module, hint="Leave it out for a GraphSAGE.")
             name = type(module).__name__
         accuracy, best_epoch = _fit(module, dataset, learning_rate, epochs, progress)
         with evaluating(module):

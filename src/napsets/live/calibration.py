@@ -49,7 +49,7 @@ class Map:
     def parts(self, state: State) -> tuple[IntArray, IntArray]:
         """Return the slots of the reference labels that are still there, and of the labels held out now."""
         slots = state.labelled()
-        if not self.method.level.keeps_apart:
+        if not self.method.level.holds_out_labels:
             return slots, slots[:0]
         reference = state.nodes["is_reference"][slots]
         return slots[reference & (state.nodes["numbers"][slots] < self.arrived)], slots[~reference]
@@ -69,7 +69,7 @@ class Calibration:
     @property
     def chosen(self) -> Method | None:
         """The method of present sets; None while nothing was chosen or fitted."""
-        return self.map.method if self.map.labels or not self.settings.keeps_apart else None
+        return self.map.method if self.map.labels or not self.settings.holds_out_labels else None
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ class Calibration:
     def enter(self, slot: int, judged: Judgement) -> None:
         """Count a label; if the reference has grown by a quarter, or has all gone, choose and fit again."""
         self.engine.enter(slot, judged)
-        if not self.settings.keeps_apart or not self.state.nodes["is_reference"][slot]:
+        if not self.settings.holds_out_labels or not self.state.nodes["is_reference"][slot]:
             return
         if not self._left or self.state.sizes[0] >= _GROWTH * self.map.labels:
             self.refit()
@@ -110,7 +110,7 @@ class Calibration:
         """Take the present reference labels, and choose and fit on them again; if it was asked for, walk again too."""
         if asked:
             self._around.walks = Walks()
-        if self.settings.keeps_apart and self.state.sizes[0]:
+        if self.settings.holds_out_labels and self.state.sizes[0]:
             self._continue_with(self._fit())
 
     def _fit(self) -> Map:

@@ -67,7 +67,7 @@ class Engine:
         self._mix = float(score.mix) if isinstance(score, ByLabel) else None
         score = score.base if isinstance(score, ByLabel) else score
         self._base = score.base if isinstance(score, Informed) else score
-        self._exact, localiser = method.level.keeps_apart, method.localiser
+        self._exact, localiser = method.level.holds_out_labels, method.localiser
         self._known = known = KnownScores(isinstance(localiser, Hops) and localiser.alike > 0.0)
         self._hops = HopsAround(localiser, known, around) if isinstance(localiser, Hops) else None
         self._everyone = EveryoneLocal(cast("Reference", known))

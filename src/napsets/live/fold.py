@@ -180,7 +180,7 @@ class Fold:
         state, calibration, settings = self.state, self.calibration, self.settings
         numbers = state.arrived_labels + np.arange(slots.size)
         reference = in_reference(settings.seed, numbers, settings.share)
-        tested = ~reference if settings.keeps_apart else np.ones(slots.size, dtype=bool)
+        tested = ~reference if settings.holds_out_labels else np.ones(slots.size, dtype=bool)
         us = uniforms(settings.seed, first + np.arange(slots.size)).tolist()
         for place, (issued, judged) in enumerate(self._judged(slots, labels)):
             slot, label = int(slots[place]), int(labels[place])
@@ -227,7 +227,7 @@ class Fold:
         if self.steering is not None:
             return -1
         reference, held_out = self.state.sizes
-        return held_out if self.settings.keeps_apart else reference + held_out
+        return held_out if self.settings.holds_out_labels else reference + held_out
 
     @property
     def level(self) -> float:

@@ -34,9 +34,9 @@ class LiveSettings:
         return self.method.seed
 
     @property
-    def keeps_apart(self) -> bool:
+    def holds_out_labels(self) -> bool:
         """Whether some labels are held out to set the level."""
-        return isinstance(self.method, Auto) or self.method.level.keeps_apart
+        return isinstance(self.method, Auto) or self.method.level.holds_out_labels
 
     @property
     def compares(self) -> bool:
@@ -48,7 +48,7 @@ class LiveSettings:
         """The share of labels in the reference: 1 if none is held out."""
         if isinstance(self.method, Method) and isinstance(self.method.level, Exact):
             return self.method.level.share
-        return 0.5 if self.keeps_apart else 1.0
+        return 0.5 if self.holds_out_labels else 1.0
 
     @classmethod
     def check(

@@ -230,7 +230,7 @@ class Auto(Calibratable):
 
     def _method(self, score: Any, localiser: Localiser, level: Level) -> Method:
         # Groups that learn from labels need some of which no level is made: where all are needed, there are none.
-        groups = self.by if level.keeps_apart or not learns(self.by) else None
+        groups = self.by if level.holds_out_labels or not learns(self.by) else None
         return Method(score, localiser, level, self.seed, self.allow_empty, groups, self.alpha)
 
     # -- the score -----------------------------------------------------------------------------------------------------

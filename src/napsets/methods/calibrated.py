@@ -133,7 +133,7 @@ class Calibrated:
     @property
     def is_exact(self) -> bool:
         """Whether labels were held out to set the level."""
-        return self.method.level.keeps_apart
+        return self.method.level.holds_out_labels
 
     @property
     def is_proven(self) -> bool:
@@ -234,7 +234,7 @@ class Calibrated:
                 "progress": progress,
             }
             return self.predict_new(rows, None, alpha, ids=ids, **options)
-        several, alphas = check_rates(self.method.alpha if alpha is None else alpha)
+        is_list, alphas = check_rates(self.method.alpha if alpha is None else alpha)
         check_threads(threads)
         rows = frozen(self.check_nodes(nodes, positions))
         labels = self.scored.level_nodes if self.is_exact else self.scored.calibration
@@ -242,16 +242,16 @@ class Calibrated:
         thresholds = find_thresholds([self], rows, alphas, threads=threads, progress=check_progress(progress))[0]
         for caveat in (
             few_labels(labels.size, min(alphas)),
-            None if several else high_alpha(alphas[0]),
+            None if is_list else high_alpha(alphas[0]),
             on_training(known_to_model(self.scored.data, rows), rows.size),
             None if self.grouped is None else self.grouped.caveat(rows, alphas),
         ):
             if caveat is not None:
                 warn(caveat)
         at_rates = [self.thresholds_at(thresholds, row, rate, allowed) for row, rate in enumerate(alphas)]
-        parts = zip(*(some[0] for _, some in predict_in_parts([self], [at_rates], rows)), strict=True)
-        predictions = [self.name_rows(type(some[0]).concat(some)) for some in parts]
-        return self.with_p_values(predictions if several else predictions[0], p_values)
+        parts = zip(*(pieces[0] for _, pieces in predict_in_parts([self], [at_rates], rows)), strict=True)
+        predictions = [self.name_rows(type(pieces[0]).concat(pieces)) for pieces in parts]
+        return self.with_p_values(predictions if is_list else predictions[0], p_values)
 
     def predict_new(
         self,
@@ -316,9 +316,9 @@ class Calibrated:
             raise InvalidInputError(f"`p_values` must be True, False or 'smoothed'; got {shown(wanted)}")
         if not smoothed and not check_flag("p_values", wanted):
             return prediction
-        several = prediction if isinstance(prediction, list) else [prediction]
-        values = sealed(p_values(self, several[0].nodes, smoothed=smoothed))
-        valued = [replace(sets, p_values=values) for sets in several]
+        predictions = prediction if isinstance(prediction, list) else [prediction]
+        values = sealed(p_values(self, predictions[0].nodes, smoothed=smoothed))
+        valued = [replace(sets, p_values=values) for sets in predictions]
         return valued if isinstance(prediction, list) else valued[0]
 
     def thresholds_at(
@@ -342,7 +342,7 @@ class Calibrated:
         if nodes is None and positions is None:
             return np.flatnonzero(~calibrates)
         if positions is None:
-            places = find_nodes("nodes", nodes, self.scored.ids, way="positions=")
+            places = find_nodes("nodes", nodes, self.scored.ids, hint="positions=")
             rows = check_index("nodes", places, self.num_nodes)
         elif nodes is None:
             rows = check_index("positions", positions, self.num_nodes)
@@ -373,7 +373,7 @@ class Calibrated:
             The name of the method in the table of methods; by default the one that its settings have there.
         """
         if name is not None:
-            check_kind("name", name, str, way="It is the name of the method in the table of methods.")
+            check_kind("name", name, str, hint="It is the name of the method in the table of methods.")
         if Calibrated.foresee is None:
             raise NapsetsError("verdict() needs the package that makes verdicts: import napsets.evaluation.verdict")
         rate = check_rates(self.method.alpha if alpha is None else alpha)[1][0]

@@ -199,9 +199,9 @@ class CalibrationData(Sealed):
         y = prediction.check_truth(truth, rows)
         classes = rows.shape[1] if prediction is PredictionSets else 0
         names = _node_ids(ids, rows.shape[0])
-        ways = names if named else None
-        known = _labelled_nodes("calibration", calibration, y, prediction, ways)
-        taught = None if evidence is None else _labelled_nodes("evidence", evidence, y, prediction, ways)
+        known_ids = names if named else None
+        known = _labelled_nodes("calibration", calibration, y, prediction, known_ids)
+        taught = None if evidence is None else _labelled_nodes("evidence", evidence, y, prediction, known_ids)
         if taught is not None:
             both, taught = taught.size, np.setdiff1d(taught, known, assume_unique=True)
             if not taught.size:
@@ -302,7 +302,7 @@ def _labelled_nodes(
     name: str, nodes: ArrayLike, truth: AnyArray, prediction: type[Prediction], ids: AnyArray | None
 ) -> IntArray:
     """Return the positions of labelled nodes, in ascending order, so that the order of the input changes no digit."""
-    places = nodes if ids is None else find_nodes(name, nodes, ids, way="a boolean mask")
+    places = nodes if ids is None else find_nodes(name, nodes, ids, hint="a boolean mask")
     known = np.sort(check_index(name, places, truth.size, unique=True))
     if known.size == 0:
         raise InvalidInputError(f"`{name}` must hold at least one node; it is empty")

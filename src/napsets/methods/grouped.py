@@ -106,7 +106,7 @@ class Grouped(Sealed):
         by_column = np.empty((*least.shape, self.everyone.scored.bound.num_labels)) if by_label else None
         sizes = [sum(inside.size for _, inside, _ in search) for search in searches]
         for search, report in zip(searches, stages(progress, sizes, nodes.size), strict=True):
-            rates = sorted({rate for _, _, some in search for rate in some})
+            rates = sorted({rate for _, _, group_rates in search for rate in group_rates})
             parts = find_thresholds(
                 [self.rest(alphas[rates[0]]) if group == REST else self.part(group) for group, _, _ in search],
                 nodes if by_label else nodes[search[0][1]],
@@ -114,9 +114,9 @@ class Grouped(Sealed):
                 threads=threads,
                 progress=report,
             )
-            for (_, inside, some), part in zip(search, parts, strict=True):
+            for (_, inside, group_rates), part in zip(search, parts, strict=True):
                 rows = slice(None) if by_label else inside
-                for a in some:
+                for a in group_rates:
                     row = rates.index(a)
                     count, size = part.rests_on(row)
                     least[a, rows] = np.minimum(least[a, rows], part.values[row])
@@ -133,7 +133,10 @@ class Grouped(Sealed):
         enough = np.array([[*self.suffice(alpha), False] for alpha in alphas])  # the last is for those in no group
         order = np.argsort(groups, kind="stable")
         members = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1) if groups.size else []
-        alone = [(int(groups[some[0]]), some, np.flatnonzero(enough[:, groups[some[0]]]).tolist()) for some in members]
+        alone = [
+            (int(groups[inside[0]]), inside, np.flatnonzero(enough[:, groups[inside[0]]]).tolist())
+            for inside in members
+        ]
         alone = [search for search in alone if search[2]]
         left = [(REST, np.flatnonzero(~enough[a, groups]), [a]) for a in range(len(alphas))]
         together = [alone] if self.grouping.of == "label" and alone else [[search] for search in alone]
@@ -149,9 +152,9 @@ class Grouped(Sealed):
         needed = f"{fewest_ranks(least)} labels" + (" held out" if self.everyone.is_exact else "")
         reasons = []
         if short:
-            some = ", ".join(map(self._name, short[:5])) + (", …" if len(short) > 5 else "")
+            listed = ", ".join(map(self._name, short[:5])) + (", …" if len(short) > 5 else "")
             what = "classes" if self.grouping.of == "label" else "groups"
-            reasons.append(f"{len(short)} of {self.grouping.count} {what} have fewer than {needed} ({some})")
+            reasons.append(f"{len(short)} of {self.grouping.count} {what} have fewer than {needed} ({listed})")
         if REST in present:
             reasons.append(f"some {'classes' if self.grouping.of == 'label' else 'nodes'} are in no group")
         if self._judges.size < fewest_ranks(least):

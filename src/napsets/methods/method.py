@@ -73,17 +73,17 @@ class Method(Calibratable):
                     f"`{name}` must be a {name.capitalize()}; got the class {value.__name__} (write {value.__name__}() "
                     f"with brackets)"
                 )
-        check_kind("localiser", self.localiser, Localiser, way="Take Everyone(), Hops() or PathLengths().")  # type: ignore[type-abstract]
-        check_kind("level", self.level, Level, way="Take Nominal() or Exact().")  # type: ignore[type-abstract]
+        check_kind("localiser", self.localiser, Localiser, hint="Take Everyone(), Hops() or PathLengths().")  # type: ignore[type-abstract]
+        check_kind("level", self.level, Level, hint="Take Nominal() or Exact().")  # type: ignore[type-abstract]
         for what, learner in (("score", self.score), ("grouping", self.groups)):
-            if learns(learner) and not self.level.keeps_apart:
+            if learns(learner) and not self.level.holds_out_labels:
                 raise InvalidInputError(
                     f"`level` must be exact for a {what} that learns from labels; {type(learner).__name__} does. Pass "
                     f"exact=True, or level=Exact()."
                 )
 
         check_groups_suit(self.score, self.groups)
-        if getattr(self.localiser, "by_label", False) and (self.groups is not None or self.level.keeps_apart):
+        if getattr(self.localiser, "by_label", False) and (self.groups is not None or self.level.holds_out_labels):
             raise InvalidInputError(
                 f"`level` must be Nominal() and `groups` None with {type(self.localiser).__name__}, which has a "
                 f"threshold for each label and needs no held-out labels"
@@ -141,7 +141,7 @@ class Method(Calibratable):
     @property
     def uses_evidence(self) -> bool:
         """Whether labels are held out for the level, so that others teach."""
-        return self.level.keeps_apart
+        return self.level.holds_out_labels
 
     def calibrate_data(self, data: CalibrationData) -> Calibrated:
         """Score the labelled nodes and set the level, with arguments that were checked."""

@@ -153,8 +153,8 @@ def _read_data(method: Method, header: Values, arrays: Arrays) -> CalibrationDat
     both = np.intersect1d(reference, held_out)
     if both.size:
         raise InvalidInputError(f"`held_out` must hold no node of `reference`; node {both[0]} is in both")
-    if bool(held_out.size) != method.level.keeps_apart:
-        wanted = "at least one node" if method.level.keeps_apart else "no node"
+    if bool(held_out.size) != method.level.holds_out_labels:
+        wanted = "at least one node" if method.level.holds_out_labels else "no node"
         raise InvalidInputError(f"`held_out` must hold {wanted} at the level {method.level!r}; got {held_out.size}")
     evidence = check_flag("evidence", header["evidence"])
     calibration = held_out if evidence else np.union1d(reference, held_out)

@@ -89,7 +89,7 @@ def with_groups(method: MethodT, groups: Groups) -> MethodT:
     """Return a method with groups; those that learn from labels need some held out."""
     if isinstance(method, Auto):
         return replace(method, by=groups)
-    level = method.level if method.level.keeps_apart or not learns(groups) else Exact()
+    level = method.level if method.level.holds_out_labels or not learns(groups) else Exact()
     return replace(method, groups=groups, level=level)
 
 

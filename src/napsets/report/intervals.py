@@ -10,7 +10,7 @@ import numpy as np
 from napsets.checks.text import percent, shown_name
 from napsets.errors import InvalidInputError
 from napsets.evaluation.kinds import groups_by_width
-from napsets.evaluation.sentences import whose_finite
+from napsets.evaluation.sentences import compared_methods
 from napsets.predictions import PredictionIntervals
 from napsets.report.charts import Column, Measure
 from napsets.report.parts import Grouping, Parts, Shown, Table, fifths, typical
@@ -28,7 +28,7 @@ def interval_parts(shown: Shown, names: Sequence[str] | None) -> Parts:
     comparison, titles, words = shown.comparison, shown.titles, shown.words
     sizes = [result.sizes for result in comparison]
     endless = dict(zip(titles, (result.infinite_rate for result in comparison), strict=True))
-    shared, whose = float(comparison.finite.mean()), whose_finite(endless)
+    shared, whose = float(comparison.finite.mean()), compared_methods(endless)
     mean: Column = ("mean_width", "Mean width", FORM)
     ends: list[Column] = [("from", "Widths from", None), ("to", "to", None)]
     of_width = _by_width(shown)

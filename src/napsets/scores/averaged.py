@@ -273,6 +273,6 @@ def _similar_means(scores: FloatArray, nodes: IntArray, cosines: FloatArray) -> 
         for k in range(nodes.shape[1]):  # one after the other: no sum depends on how many nodes there are
             mixed += cosines[rows, k, None] * scores[nodes[rows, k]]
             total += cosines[rows, k]
-        some = total > 0
-        means[rows][some] = mixed[some] / total[some, None]
+        met = total > 0
+        means[rows][met] = mixed[met] / total[met, None]
     return means

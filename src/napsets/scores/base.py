@@ -97,9 +97,9 @@ class BoundLabels(ABC):
     def predict(self, nodes: IntArray, thresholds: Sequence[NodeThresholds]) -> list[Prediction]:
         """Return the sets for each of several thresholds, from one matrix of scores."""
         matrix = self.matrix(nodes)
-        may_be_empty = all(some.allow_empty for some in thresholds)
+        may_be_empty = all(node_thresholds.allow_empty for node_thresholds in thresholds)
         top = None if may_be_empty else self.top_labels(matrix, nodes)
-        return [PredictionSets.of_scores(nodes, matrix, some, top) for some in thresholds]
+        return [PredictionSets.of_scores(nodes, matrix, node_thresholds, top) for node_thresholds in thresholds]
 
     def top_labels(self, matrix: FloatArray, nodes: IntArray) -> IntArray:
         """Return the labels that replace empty sets.

@@ -95,8 +95,8 @@ class BoundByLabel(Sealed, BoundAround):
         """Return the ranks of inner scores at these labels."""
         ranked = _share_below(self._sorted, plain)
         for label in np.unique(labels):
-            mine = labels == label
-            ranked[mine] = self._mixed(ranked[mine], plain[mine], int(label))
+            rows = labels == label
+            ranked[rows] = self._mixed(ranked[rows], plain[rows], int(label))
         return ranked
 
     def matrix(self, nodes: IntArray) -> FloatArray:

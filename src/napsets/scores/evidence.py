@@ -166,7 +166,7 @@ class Evidence:
         return similar_labels(self.nearest[rows, :count], self.label_of, self.outputs.shape[1])
 
     def recalibration_inputs(self, rows: IntArray) -> FloatArray:
-        """Return the inputs of a recalibration: logarithms of the outputs of a node and around it, and of its degree."""
+        """Return the inputs of a recalibration: logarithms of outputs, of those around the node, and of its degree."""
         if self.degrees is None:
             return self.logs("model", rows)
         return np.column_stack([self.logs("model", rows), self.logs("around", rows), np.log1p(self.degrees[rows])])
@@ -183,12 +183,12 @@ class Evidence:
         if most >= _FEWEST_RECALIBRATED:
             inputs = self.recalibration_inputs(nodes)
             few = evenly(nodes.size, most)
-            some, truth = inputs[few], labels[few]
+            rows, truth = inputs[few], labels[few]
             start = np.zeros((inputs.shape[1] + 1, classes))
             # Fitted in turn, twice: that comes close to fitting both together.
-            first = fit_recalibration(some, truth, weighed(features[few], exponents), start)
+            first = fit_recalibration(rows, truth, weighed(features[few], exponents), start)
             exponents = conditional_logit(features, labels, recalibrated(inputs, first))
-            recalibration = fit_recalibration(some, truth, weighed(features[few], exponents), first)
+            recalibration = fit_recalibration(rows, truth, weighed(features[few], exponents), first)
             offsets = recalibrated(inputs, recalibration)
         named = dict(zip(self.names, exponents.tolist(), strict=True))
         gains = likelihood_gains(features, labels, exponents, offsets)

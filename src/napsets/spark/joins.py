@@ -100,7 +100,7 @@ def predict_by_joins(spark: SparkSession, tables: Mapping[str, DataFrame], reque
     own = rows.select("node", sf.col("place").alias(_PLACE), sf.col("near").alias(_MET))
     make, schema = shipped(spark, task.sets), from_arrow_schema(task.schema)
     sets = own.join(tables["probabilities"], "node").mapInArrow(make, schema)
-    facts = level_of(task.level, alpha) if method.level.keeps_apart else {}
+    facts = level_of(task.level, alpha) if method.level.holds_out_labels else {}
     return SparkSets(sets, inputs, counted, calibrated.level_size, method, facts)
 
 
