@@ -46,7 +46,6 @@ def test_a_hundred_thousand_hostile_calls_are_answered_or_refused(tmp_path, seed
     check(hostile_calls(tmp_path, AT_A_TIME, seed))
 
 
-RNG = np.random.default_rng(0)
 SIZE = 400
 
 

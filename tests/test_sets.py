@@ -92,13 +92,6 @@ def test_the_arrow_table_has_the_agreed_columns():
     assert table.schema.field("node").type == pa.int64()
 
 
-def test_the_pandas_frame_is_the_same_table():
-    pytest.importorskip("pandas")
-    frame = make().to_pandas()
-    assert frame["size"].tolist() == [2, 0, 3]
-    assert frame["labels"].map(list).tolist() == [[0, 2], [], [0, 1, 2]]
-
-
 @pytest.mark.parametrize(("method", "package"), [("to_arrow", "pyarrow"), ("to_pandas", "pandas")])
 def test_a_missing_package_is_named_with_the_extra_that_brings_it(method, package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)  # which Python takes for one that is missing
@@ -215,13 +208,6 @@ def test_names_of_nodes_stand_in_tables():
     named = make(ids=["tom", "rex", "owl"])
     assert named.to_arrow()["node"].to_pylist() == ["tom", "rex", "owl"]
     assert "<td>tom</td>" in named._repr_html_()
-
-
-def test_a_polars_frame_has_the_same_table():
-    polars = pytest.importorskip("polars")
-    frame = make().to_polars()
-    assert isinstance(frame, polars.DataFrame)
-    assert frame["labels"].to_list() == [[0, 2], [], [0, 1, 2]]
 
 
 def test_names_must_be_as_many_as_sets():

@@ -190,10 +190,6 @@ print(json.dumps("numba" in sys.modules))
     assert in_new_process(code) is False
 
 
-def expected():
-    return hop_thresholds(ns.Graph.from_edge_index(EDGES, 6), *QUESTION).tolist()
-
-
 def test_where_no_cache_can_be_written_kernels_still_compile(tmp_path):
     code = f"""
 from numba.core import caching

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -21,31 +19,6 @@ def calibrated(seed: int, **settings) -> ns.NAPS:
     graph = ns.Graph.from_edge_index(edges, num_nodes=62)  # the last two stand alone
     p, y = rng.dirichlet(np.ones(4), 62), rng.integers(0, 4, 62)
     return ns.NAPS(**settings).calibrate(graph, p, y, calibration=rng.choice(62, 30, replace=False))
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"hops": 3, "decay": "geometric"},
-        {"hops": 2, "decay": "hyperbolic", "score": ns.THR()},
-        {"hops": 2, "decay": [1.0, 0.0]},
-        {"hops": 1, "fallback": "global"},
-        {"hops": 2, "allow_empty": False},
-        {"hops": 0},
-    ],
-)
-def test_what_is_explained_is_what_is_predicted(seed, settings):
-    naps = calibrated(seed, **settings)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ns.NapsetsWarning)
-        sets = naps.predict(np.arange(62), alpha=0.3)
-    for node in range(62):
-        seen = inspect_node(naps, node, alpha=0.3)
-        assert seen.member.tolist() == sets.member[node].tolist()
-        assert seen.threshold == sets.thresholds[node]
-        assert seen.support == sets.support[node]
-        assert seen.effective_size == sets.effective_size[node]
 
 
 @pytest.mark.parametrize("decay", ["uniform", "hyperbolic", "geometric"])

@@ -70,11 +70,6 @@ def test_bare_shortest_paths_reach_the_pairs_that_napsets_weighs(setting, tmp_pa
 MACHINE = {"processor": "p", "cores": 2, "memory_gib": 1.0, "python": "3", "load": 0.0}
 
 
-def rendered(tmp_path, name, rows):
-    section = {"rows": rows, "machine": MACHINE, "quick": False}
-    return write_results({"sections": {name: section}, "graphs": {}}, tmp_path)
-
-
 def test_every_section_has_a_table():
     assert set(render._TABLES) == set(SECTIONS)
 

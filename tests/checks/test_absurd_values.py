@@ -17,11 +17,8 @@ RNG = np.random.default_rng(0)
 GRAPH = ns.Graph.from_edge_index(RNG.integers(SIZE, size=(2, 20)), SIZE)
 P = RNG.dirichlet(np.ones(3), SIZE)
 Y = RNG.integers(3, size=SIZE)
-KNOWN = np.where(np.arange(SIZE) < 6, Y, -1)
 CALIBRATION, NODES = np.arange(6), np.arange(6, 12)
 NAPS = ns.NAPS().calibrate(GRAPH, P, Y, CALIBRATION)
-SETS = NAPS.predict(NODES, 0.3)
-
 MESSAGES = {
     "alpha": (lambda: NAPS.predict(NODES, 10**400), "`alpha` must be a number between 0 and 1; got 1000"),
     "an id of 2^45": (

@@ -9,20 +9,6 @@ from number_worlds import COLUMNS, IDS, KNOWN, REST, Y, number_files, number_pre
 
 pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
 
-FLAGS: dict[str, list[object]] = {
-    "defaults": [],
-    "local": ["--hops", 1, "--decay", "geometric", "--alpha", 0.2],
-    "global": ["--fallback", "global", "--hops", 1],
-    "exact": ["--method", "naps-exact", "--seed", 3],
-    "informed": ["--method", "informed", "--alpha", 0.3],
-    "directed": ["--directed", "--direction", "in", "--hops", 2, "--ids", "string"],
-    "by degree": ["--by", "degree", "--method", "split"],
-}
-
-
-def number(value):
-    return float(value.replace("Infinity", "inf")) if isinstance(value, str) else value
-
 
 @pytest.mark.parametrize("score", COLUMNS)
 def test_what_is_told_is_what_the_library_finds(tmp_path, run_json, score):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +12,6 @@ import pytest
 from napsets.datasets import amazon_predictions, load, random_split
 from napsets.datasets.amazon import round_rows, unpack
 from napsets.graph import Graph
-
-TRAINED = Path(__file__).parents[2] / "results" / "predictions"
 
 
 @pytest.fixture(scope="module")

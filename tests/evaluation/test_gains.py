@@ -59,10 +59,6 @@ def test_without_two_neighbourhoods_evenness_is_that_over_degrees() -> None:
     assert "points short of the target per group by degree on average, compared with" in verdict.gain
 
 
-def test_the_same_sets_change_nothing_for_sure(ring_comparison: Comparison) -> None:
-    assert size_change(ring_comparison, ring_comparison.baseline) == Interval(0.0, 0.0, 0.0)
-
-
 def test_one_comparison_has_one_interval_which_allows_for_other_labels() -> None:
     world = make_ring(4)
     report = compare(**world, methods=("split", "informed"), alphas=CURVE_ALPHAS)
@@ -73,11 +69,6 @@ def test_one_comparison_has_one_interval_which_allows_for_other_labels() -> None
     wide, narrow = (size_change(one, one.results[1]) for one in (plain, still))
     assert wide.value == narrow.value
     assert wide.high - wide.low > 1.2 * (narrow.high - narrow.low)
-
-
-def test_sets_are_never_endless(ring_comparison: Comparison) -> None:
-    for result in ring_comparison:
-        assert endless_change(ring_comparison, result) == Interval(0.0, 0.0, 0.0)
 
 
 def test_whole_lines_are_counted_by_node_and_left_out_of_widths() -> None:

@@ -17,7 +17,6 @@ from napsets.kernels.layout import cache_aligned_zeros, read_only
 from napsets.kernels.search import _fastest
 from napsets.kernels.threads import worth_compiling
 from oracles import same_bits
-from searches import hop_thresholds, make_layout, search_thresholds
 
 PREDICT = """
 import json, logging
@@ -121,17 +120,6 @@ def test_a_view_for_kernels_cannot_be_written_to_and_leaves_the_array_as_it_was(
     assert read_only(array[::2]).flags.c_contiguous
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("count", [0, 300])
-def test_few_edges_and_many_make_the_same_graph(directed, count, monkeypatch):
-    edges = np.random.default_rng(0).integers(60, size=(2, count))
-    few = ns.Graph.from_edge_index(edges, 60, directed=directed)
-    monkeypatch.setattr(threads, "SMALL", -1)
-    many = ns.Graph.from_edge_index(edges, 60, directed=directed)
-    assert few == many
-    assert (few.indptr.dtype, few.indices.dtype) == (many.indptr.dtype, many.indices.dtype)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("classes", [1, 5, 40])
 def test_few_rows_and_many_have_the_same_scores(dtype, classes, monkeypatch):
@@ -147,34 +135,6 @@ def test_few_rows_and_many_have_the_same_scores(dtype, classes, monkeypatch):
     for one, other in zip(few, scores(), strict=True):
         assert same_bits(one[0], other[0])
         assert same_bits(one[1], other[1])
-
-
-@pytest.mark.parametrize("hops", [1, 2, 5])
-@pytest.mark.parametrize("directed", [False, True])
-def test_few_nodes_and_more_have_the_same_thresholds(hops, directed, monkeypatch):
-    rng = np.random.default_rng(hops)
-    graph = ns.Graph.from_edge_index(rng.integers(60, size=(2, 90)), 60, directed=directed)
-    calibration = rng.permutation(60)[:40]
-    index = make_layout(graph, np.round(rng.random(40), 1), calibration)
-    weights = rng.random((3, hops))
-    weights[0] = 1.0
-
-    def thresholds():
-        return search_thresholds(index, np.r_[:60, 7, 7], weights, [0.1, 0.5, 0.9])
-
-    few = thresholds()
-    monkeypatch.setattr(threads, "SMALL", -1)
-    other = thresholds()
-    assert same_bits(few.values, other.values)
-    assert np.array_equal(few.hop_counts, other.hop_counts)
-    assert few.hop_counts.dtype == other.hop_counts.dtype
-    assert few.hop_counts.any()
-
-
-def test_few_nodes_are_reported_as_done():
-    graph, seen = ns.Graph.from_edge_index([[0, 1], [1, 2]], 3), []
-    hop_thresholds(graph, [0.5], [0], [1, 2], [1.0], progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(2, 2)]
 
 
 @pytest.mark.parametrize("shape", [(1,), (3, 7), (2, 872)])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from napsets.errors import InvalidInputError
-from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+from napsets.evaluation.comparison import CURVE_ALPHAS
 from napsets.localisers import Hops
 from napsets.methods import ALIASES, METHODS, Method, list_methods, make_method
 from napsets.methods.table import settings_of
@@ -57,14 +57,6 @@ def test_it_predicts_and_explains_files(must_run, world, tmp_path):
     assert answer["method"] == "toy"
     assert answer["support"] == expected.support[3]
     assert len(answer["hops"]) == 1
-
-
-def test_it_is_compared_and_stands_in_the_results(world):
-    comparison = compare(
-        world.graph, world.probabilities, world.labels, world.calibration, world.rest, methods=["split", "naps", "toy"]
-    )
-    assert comparison["toy"].title == "Toy"
-    assert [(row["method"], row["title"]) for row in comparison.rows()][-1] == ("toy", "Toy")
 
 
 def test_it_stands_on_the_report(must_run, world, tmp_path):

@@ -13,9 +13,6 @@ from napsets.methods import Method
 from napsets.scores import APS, THR, ByLabel, Informed
 from worlds import weak_model
 
-ALPHAS = [0.05, 0.1, 0.2, 0.3, 0.5]
-
-
 pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
 
 

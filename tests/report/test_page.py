@@ -26,12 +26,6 @@ def text(page_file: Path) -> str:
     return page_file.read_text(encoding="utf-8")
 
 
-def embedded(text: str, name: str) -> Any:
-    match = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', text, re.DOTALL)
-    assert match is not None
-    return json.loads(match[1])
-
-
 def explorer_of(text: str) -> Any:
     match = re.search(r'id="data-explorer">([^<]*)</script>', text)
     assert match is not None
