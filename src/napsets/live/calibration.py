@@ -86,12 +86,11 @@ class Calibration:
         if not self._left or self.state.sizes[0] >= _GROWTH * self.map.labels:
             self.refit()
 
-    def leave(self, slot: int) -> None:
-        """Stop counting a node's label, which it still has."""
+    def leave(self, slots: IntArray) -> None:
+        """Stop counting the labels of nodes, which still have them."""
         nodes = self.state.nodes
-        if nodes["is_reference"][slot] and nodes["numbers"][slot] < self.map.arrived:
-            self._left -= 1
-        self.engine.leave(slot)
+        self._left -= int((nodes["is_reference"][slots] & (nodes["numbers"][slots] < self.map.arrived)).sum())
+        self.engine.leave(slots)
 
     def see_edges(self, *ends: IntArray) -> None:
         """Note that edges at some slots were added or removed, or are about to be removed."""

@@ -115,21 +115,23 @@ class Engine:
         table["counts"][slot], table["stale"][slot], table["unwalked"][slot] = True, False, False
         table["raw"][slot] = judged.raw
 
-    def leave(self, slot: int) -> None:
-        """Stop counting a node's label, which it still has; one that waits for a refit has not been counted."""
-        table = self._by_slot
-        if not table["counts"][slot]:
+    def leave(self, slots: IntArray) -> None:
+        """Stop counting the labels of nodes, which still have them; those that wait for a refit were not counted."""
+        table, member = self._by_slot, self._known.by_slot["member"]
+        slots = slots[table["counts"][slots]]
+        if not slots.size:
             return
-        table["counts"][slot], self._changed = False, True
-        if self._known.by_slot["member"][slot]:
-            self._known.by_slot["member"][slot] = False
+        table["counts"][slots], self._changed = False, True
+        reference, held_out = slots[member[slots]], slots[~member[slots]]
+        if reference.size:
+            member[reference] = False
             self._reference_changed = True
-            self._shifted.append(slot)
+            self._shifted += reference.tolist()
             if self.learned is not None:
-                changed = self.around.forget_label(slot)
-                self._by_slot["stale"][changed] |= table["counts"][changed]
-                self._mark("stale", np.array([slot]), _OUTPUT_REACH)
-        else:
+                changed = self.around.forget_labels(reference)
+                table["stale"][changed] |= table["counts"][changed]
+                self._mark("stale", reference, _OUTPUT_REACH)
+        for slot in held_out.tolist():
             place = int(table["place"][slot])
             table["place"][self._held_out["slots"][-1]] = place
             table["place"][slot] = -1

@@ -171,9 +171,9 @@ class Fold:
 
     def _remove_labels(self, slots: IntArray) -> None:
         """Remove the labels of those slots that have one."""
-        for slot in slots[self.state.nodes["labels"][slots] >= 0].tolist():
-            self.calibration.leave(slot)
-            self.state.remove_label(slot)
+        slots = slots[self.state.nodes["labels"][slots] >= 0]
+        self.calibration.leave(slots)
+        self.state.remove_labels(slots)
 
     def _add_labels(self, first: int, slots: IntArray, labels: IntArray, times: FloatArray) -> None:
         """Judge the set that stood before each label by it, and then count the label."""

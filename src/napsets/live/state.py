@@ -326,11 +326,13 @@ class State:
         self.arrived_labels += 1
         self.sizes[not reference] += 1
 
-    def remove_label(self, slot: int) -> None:
-        """Remove a label; its number is not used again."""
-        self.sizes[not self.nodes["is_reference"][slot]] -= 1
-        self.nodes["labels"][slot] = self.nodes["numbers"][slot] = -1
-        self.nodes["is_reference"][slot] = False
+    def remove_labels(self, slots: IntArray) -> None:
+        """Remove labels; their numbers are not used again."""
+        reference = int(self.nodes["is_reference"][slots].sum())
+        self.sizes[0] -= reference
+        self.sizes[1] -= slots.size - reference
+        self.nodes["labels"][slots] = self.nodes["numbers"][slots] = -1
+        self.nodes["is_reference"][slots] = False
 
     def remove_nodes(self, slots: IntArray) -> None:
         """Remove nodes whose labels were removed before, with their edges."""

@@ -72,15 +72,15 @@ class Surroundings:
         labels[:] = -1
         labels[slots] = self.state.nodes["labels"][slots]
 
-    def forget_label(self, slot: int) -> IntArray:
-        """Exclude the label of a slot from the evidence; returns the slots that it was among the most similar of."""
+    def forget_labels(self, slots: IntArray) -> IntArray:
+        """Exclude the labels of slots from the evidence; return the slots that had them among their most similar."""
         labels, similar = self._by_slot["labels"], self._similar
-        labels[slot] = -1
+        labels[slots] = -1
         self.walks = self.walks._replace(labels=0)
         if similar is None:
             return np.empty(0, dtype=np.int64)
         if np.count_nonzero(labels >= 0) < MOST_SEARCHED:
-            changed = np.flatnonzero(similar["searched"] & (similar["nearest"] == slot).any(axis=1))
+            changed = np.flatnonzero(similar["searched"] & np.isin(similar["nearest"], slots).any(axis=1))
         else:  # another reference node may be searched in its place
             changed = np.flatnonzero(similar["searched"])
         similar["searched"][changed] = False
