@@ -235,3 +235,12 @@ def test_a_tensor_without_data_is_no_number_either():
     for use in (lambda: ns.NAPS(hops=nothing), lambda: ns.NAPS(seed=nothing), lambda: ns.RAPS(free_ranks=nothing)):
         with pytest.raises(ns.InvalidInputError, match="must be an integer; got"):
             use()
+
+
+def test_an_empty_entry_among_integers_is_not_called_too_large():
+    objects = np.array([None, 1, 2], dtype=object)
+    with pytest.raises(ns.InvalidInputError, match="`calibration` must be an array of numbers; got an array of Python"):
+        ns.SplitConformal().calibrate(np.full((3, 2), 0.5), [0, 1, 0], objects)
+    objects[0] = 2**64
+    with pytest.raises(ns.InvalidInputError, match="`calibration` must hold numbers of at most 64 bits; got 184467"):
+        ns.SplitConformal().calibrate(np.full((3, 2), 0.5), [0, 1, 0], objects)

@@ -90,7 +90,7 @@ def as_array(name: str, value: object) -> AnyArray:
     array = value if type(value) is np.ndarray else as_column(name, value)
     if array.dtype == object:
         for item in array.flat:
-            if isinstance(item, int) and not isinstance(item, bool):  # it would not be an object if it had fitted
+            if isinstance(item, int) and not -(2**63) <= item < 2**64:
                 raise InvalidInputError(f"`{name}` must hold numbers of at most 64 bits; got {shown(item)} among them")
         raise InvalidInputError(
             f"`{name}` must be an array of numbers; got an array of Python objects. If they are all numbers, convert "
