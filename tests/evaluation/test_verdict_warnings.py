@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+import warnings
 
+import numpy as np
+import pytest
+
+import napsets as ns
 from napsets.evaluation.comparison import compare
 from napsets.evaluation.results import Comparison
 from worlds import compare_intervals, make_numbers, make_ring
@@ -28,6 +32,19 @@ def test_few_labels_and_too_few_are_warned_of() -> None:
         none.first_warning
         == "5 labels are too few for alpha = 0.1, which needs at least 9: every set holds every label"
     )
+
+
+def test_classes_without_a_threshold_of_their_own_are_named_as_predict_names_them() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.concatenate([rng.integers(2, size=395), np.full(5, 2)])
+    p, names, every = rng.dirichlet(np.ones(3), size=400), ["cat", "dog", "eel"], np.arange(400)
+    graph = ns.Graph.from_edge_index(rng.integers(400, size=(2, 900)), 400)
+    calibrated = ns.SplitConformal(by="class").calibrate(graph, p, labels, every[200:], class_names=names)
+    with pytest.warns(ns.NapsetsWarning, match=r"1 of 3 classes have fewer than 9 labels \('eel'\)"):
+        calibrated.predict()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert any("1 of 3 classes have fewer than 9 labels ('eel')" in text for text in calibrated.warnings())
 
 
 def test_too_little_support_is_counted() -> None:

@@ -209,8 +209,9 @@ def _predict_here(request: Request) -> dict[str, Any]:
         if inputs.evidence is not None:
             settings["evidence_labels"] = int(inputs.evidence.size)
         level = calibrated.level_size
-        with warnings.catch_warnings():  # of alpha and of few labels, the verdict warns
-            warnings.filterwarnings("ignore", r"alpha = \S+ is the error rate|[\d,]+ labels are", NapsetsWarning)
+        with warnings.catch_warnings():  # of alpha, of few labels and of groups without their own, the verdict warns
+            known = r"alpha = \S+ is the error rate|[\d,]+ labels are|.*(have fewer than|are in no group)"
+            warnings.filterwarnings("ignore", known, NapsetsWarning)
             summary = request.write(steps, inputs, calibrated, settings, calibration=calibration, level_labels=level)
         verdict = foresee(
             calibrated,

@@ -229,6 +229,7 @@ _SENTENCES: dict[str, Callable[[Finding, Verdict], str]] = {
     ),
     "alpha as coverage": _alpha,
     "known nodes": lambda finding, _: on_training(finding.numbers["known"], finding.numbers["nodes"]) or "",
+    "shared thresholds": lambda finding, _: str(finding.numbers["groups"]),
     "weak groups": _weak,
     "too little support": _unsupported,
     "too good": _too_good,

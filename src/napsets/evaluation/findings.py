@@ -142,6 +142,9 @@ def find_all(
         found.append(Finding("alpha as coverage", {"alpha": alpha}, helps=("alpha",)))
     if known:
         found.append(Finding("known nodes", {"known": known, "nodes": int(nodes.size)}))
+    shared = None if calibrated.grouped is None else calibrated.grouped.caveat(nodes, [alpha])
+    if shared is not None:
+        found.append(Finding("shared thresholds", {"groups": shared}))
     found += _weak(calibrated, alpha, gaps, class_names, nodes, truth)
     found += [_difference(look, large) for look in large if look not in used]
     if share >= _LEAST_SHARE and not too_few:
