@@ -82,29 +82,20 @@ def findings(standings: Sequence[Row]) -> list[str]:
 
 
 def _settings(rows: Sequence[Row]) -> str:
-    """Describe what was run, and how long it took."""
+    """Describe what was run."""
     datasets, models, seeds, methods = (distinct(rows, name) for name in ("dataset", "model", "seed", "method"))
-    shares, draws = distinct(rows, "share"), len(distinct(rows, "repetition"))
-    seconds = sum(row["seconds"] for row in rows)
-    lines = [
+    shares = " and ".join(percent(share) for share in distinct(rows, "share"))
+    return (
         f"{len(methods)} methods on {len(datasets)} graphs × {len(models)} models ({', '.join(models)}) × {len(seeds)} "
-        f"seed{'s' * (len(seeds) != 1)} × {' and '.join(percent(share) for share in shares)} labelled × {draws} "
-        f"draw{'s' * (draws != 1)} of labels, alpha {rows[0]['alpha']:g}: {len(rows):,} rows. Calibrating and "
-        f"predicting took {seconds / 60:.0f} minutes in total."
-    ]
-    counts = {method: len(select(rows, method=method)) for method in methods}
-    fewer = [f"`{method}` ({count:,})" for method, count in counts.items() if count < max(counts.values())]
-    if fewer:
-        lines.append(
-            f"Some methods were run on fewer than {max(counts.values()):,} draws, and are compared with the others on "
-            f"the common draws: {', '.join(fewer)}."
-        )
-    return " ".join(lines)
+        f"seeds × {shares} labelled, alpha {rows[0]['alpha']:g}: {len(rows):,} rows. Methods that were run on fewer "
+        "draws than others are compared with the baseline on the draws that they have."
+    )
 
 
 #: The columns of the table over all graphs.
 _OVERALL: Columns = {
     "method": "method",
+    "draws": "draws",
     "of split APS (95 %)": lambda row: row["ratio"].text(),
     "worst": "worst",
     "on": "worst_on",
