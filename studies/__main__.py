@@ -23,8 +23,10 @@ from studies.paper_tables import Scope
 from studies.rows import Folders, Kind
 from studies.setups import MODELS as PAPER_MODELS
 from studies.setups import SETUPS
-from studies.tables import Chart, Row, Table, write_page
+from studies.tables import Row, write_page
 
+#: The modules of the studies by their commands: each has a `KIND` of rows, and makes `summary`, `page` and `figures`.
+STUDIES: dict[str, Any] = {"leaderboard": leaderboard, "sets": sets, "drift": drift, "llm": llm}
 #: The commands with their help.
 COMMANDS = {
     **paper.TARGETS,
@@ -117,32 +119,26 @@ def _compute(arguments: argparse.Namespace, cells: Mapping[Kind, list[Row]]) -> 
         kind.run(there, Folders(arguments.results, arguments.root), jobs=arguments.jobs, note=_note)
 
 
-def run(arguments: argparse.Namespace) -> tuple[list[str | Table], Callable[[], str], Callable[[], dict[str, Chart]]]:
-    """Compute what is missing; return what to print, and functions that make the page and its figures."""
+def run(arguments: argparse.Namespace) -> tuple[Any, Any]:
+    """Compute what is missing; return the module of the study, and its rows."""
     command, quick, results = arguments.command, arguments.quick, arguments.results
+    if command in paper.TARGETS:
+        extent = paper.QUICK if quick else paper.FULL
+        extent = _narrowed(extent, arguments, ablation_models=tuple(arguments.model or ()))
+        _compute(arguments, paper.cells_of(command, extent, quick=quick))
+        return paper, paper.PaperRows.read(results, extent, command, quick=quick)
+    study = STUDIES[command]
     if command == "llm":
         cells = llm.llm_cells(arguments.seeds or (1 if quick else 5), arguments.alpha)
-        _compute(arguments, {llm.LLM: cells})
-        rows = llm.LLM.rows_of(cells, results)
-        return llm.summary(rows), lambda: llm.page(rows), lambda: llm.figures(rows)
-    if command == "drift":
+    elif command == "drift":
         names = arguments.dataset or (["metamath-nf", "eips"] if quick else [*TIMED])
         cells = drift.drift_cells(names, arguments.seeds or 1, arguments.alpha)
-        _compute(arguments, {drift.DRIFT: cells})
-        streams = drift.DRIFT.rows_of(cells, results)
-        return drift.summary(streams), lambda: drift.page(streams), lambda: drift.figures(streams)
-    if command in ("leaderboard", "sets"):
-        study = leaderboard if command == "leaderboard" else sets
+    else:
         scopes = [study.QUICK] if quick else study.SCOPES[:1] if arguments.share else study.SCOPES
         scopes = [_narrowed(scope, arguments, repetitions=arguments.repetitions) for scope in scopes]
         cells = [cell for scope in scopes for cell in scope.cells()]
-        _compute(arguments, {study.KIND: cells})
-        rows = study.KIND.rows_of(cells, results)
-        return study.summary(rows), lambda: study.page(rows), lambda: study.figures(rows)
-    extent = _narrowed(paper.QUICK if quick else paper.FULL, arguments, ablation_models=tuple(arguments.model or ()))
-    _compute(arguments, paper.cells_of(command, extent, quick=quick))
-    both = paper.PaperRows.read(results, extent, quick=quick)
-    return paper.summary(both, command), lambda: paper.page(both), lambda: paper.figures(both)
+    _compute(arguments, {study.KIND: cells})
+    return study, study.KIND.rows_of(cells, results)
 
 
 def _note(text: str) -> None:
@@ -153,12 +149,12 @@ def main(command_line: Sequence[str] | None = None) -> None:
     """Run a command: compute what is missing, print the tables in Markdown, and write the page if it is wanted."""
     arguments = make_parser().parse_args(command_line)
     try:
-        parts, page, figures = run(arguments)
+        study, rows = run(arguments)
     except NapsetsError as error:
         sys.exit(f"error: {error}")
-    print("\n\n".join(str(part).strip() for part in parts))
+    print("\n\n".join(str(part).strip() for part in study.summary(rows)))
     if arguments.page is not None:
-        write_page(arguments.page, page(), figures())
+        write_page(arguments.page, study.page(rows), study.figures(rows))
         _note(f"wrote {arguments.page}")
 
 

@@ -168,7 +168,7 @@ def _drift_rows(cells: list[Row], folders: Folders) -> list[Row]:
 
 #: One row for each strategy on each stream. `order` is that in which nodes arrive; `seed` draws the random order, and
 #: plays no part in the order of time; a label comes `delay` sets late.
-DRIFT = Kind(
+KIND = Kind(
     "drift",
     ("dataset", "model", "seed", "order", "strategy", "delay", "alpha"),
     ("dataset", "model", "order", "seed"),

@@ -54,7 +54,7 @@ def llm_cells(draws: int = 5, alpha: float = 0.1) -> list[Row]:
         cells += [("audit and evidence", "auto-small", labels, 0, draw) for draw in range(draws)]
         cells.append(("audit and evidence", "auto", labels, 0, 0))
     cells += [(d, m, 0, year, 0) for d in ("fixed", "refitted") for m in ("split", "auto-small") for year in _YEARS]
-    return [dict(zip(LLM.settings, (DATASET, *cell, alpha), strict=True)) for cell in cells]
+    return [dict(zip(KIND.settings, (DATASET, *cell, alpha), strict=True)) for cell in cells]
 
 
 def rank_probabilities(data: NodeDataset) -> Floats:
@@ -127,7 +127,7 @@ def _rows(cells: list[Row], folders: Folders) -> list[Row]:
 
 
 #: One row for each design, method, number of audited labels, year of the predicted papers (0: 2019 on) and draw.
-LLM = Kind(
+KIND = Kind(
     "llm",
     ("dataset", "design", "method", "labels", "year", "seed", "alpha"),
     ("dataset", "design", "method", "labels", "year", "seed"),

@@ -74,19 +74,20 @@ class PaperRows(NamedTuple):
     """The rows that were measured with the settings of a scope, for any seed."""
 
     scope: Scope
+    target: str
     datasets: list[Row]
     coverage: dict[str, list[Row]]  #: by preset
     blocks: list[Row]
 
     @classmethod
-    def read(cls, results: Path, scope: Scope, *, quick: bool = False) -> PaperRows:
+    def read(cls, results: Path, scope: Scope, target: str = "all", *, quick: bool = False) -> PaperRows:
         """Read them from the folder of results."""
         settings = {name: getattr(scope, name) for name in ("alpha", "repetitions", "evaluated")}
         rows = [row for row in select(COVERAGE.read(results), **settings) if row["protocol"] in scope.protocols]
         draws = block_cells(scope.alpha, quick=quick)[0]["draws"]
         blocks = select(BLOCKS.read(results), draws=draws, alpha=scope.alpha)
         coverage = {preset: select(rows, preset=preset) for preset in scope.presets}
-        return cls(scope, DATASETS.read(results), coverage, blocks)
+        return cls(scope, target, DATASETS.read(results), coverage, blocks)
 
     @property
     def shown(self) -> list[Row]:
@@ -107,9 +108,9 @@ def section(rows: PaperRows, target: str) -> list[str | Table]:
     return parts[target]
 
 
-def summary(rows: PaperRows, target: str) -> list[str | Table]:
+def summary(rows: PaperRows) -> list[str | Table]:
     """Return the parts that the command prints: the sections of the target."""
-    targets = [name for name in TARGETS if name != "all"] if target == "all" else [target]
+    targets = [name for name in TARGETS if name != "all"] if rows.target == "all" else [rows.target]
     parts = [part for name in targets for part in section(rows, name)]
     if "table3" in targets:
         parts.append(claims_table(rows.coverage, rows.scope))

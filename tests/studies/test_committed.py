@@ -15,7 +15,6 @@ import pytest
 from studies import drift, leaderboard, llm, paper, sets
 from studies.block_model import BLOCKS, block_cells
 from studies.coverage import COVERAGE, DATASETS
-from studies.drift import DRIFT
 from studies.rows import Folders
 from studies.tables import select, svg
 
@@ -24,7 +23,7 @@ from .conftest import register_peers
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 FOLDERS = Folders(RESULTS, ROOT / "benchmarks" / "data")
-KINDS = (DATASETS, COVERAGE, BLOCKS, leaderboard.KIND, sets.KIND, DRIFT, llm.LLM)
+KINDS = (DATASETS, COVERAGE, BLOCKS, leaderboard.KIND, sets.KIND, drift.KIND, llm.KIND)
 
 
 def assert_recomputed(kind, cells):
@@ -48,8 +47,8 @@ def studies():
         register_peers(patch)  # whose rows the leaderboard shows
         cells = {study: [cell for scope in study.SCOPES for cell in scope.cells()] for study in (leaderboard, sets)}
     board, close = (study.KIND.rows_of(wanted, RESULTS) for study, wanted in cells.items())
-    streams = DRIFT.rows_of(drift.drift_cells(), RESULTS)
-    papers = llm.LLM.rows_of(llm.llm_cells(), RESULTS)
+    streams = drift.KIND.rows_of(drift.drift_cells(), RESULTS)
+    papers = llm.KIND.rows_of(llm.llm_cells(), RESULTS)
     return {
         "reproduction": (paper.page(paper_rows), paper.figures(paper_rows)),
         "leaderboard": (leaderboard.page(board), leaderboard.figures(board)),
@@ -147,8 +146,8 @@ def test_with_fewer_than_15_labels_per_class_one_threshold_from_all_labels_is_us
 
 def test_the_drift_study_is_whole_and_its_rows_follow_from_the_committed_predictions():
     cells = drift.drift_cells()
-    assert set(map(DRIFT.key, cells)) == set(map(DRIFT.key, DRIFT.read(RESULTS)))
+    assert set(map(drift.KIND.key, cells)) == set(map(drift.KIND.key, drift.KIND.read(RESULTS)))
     for cell in cells:
         assert FOLDERS.predictions(f"{cell['dataset']}_softmax_{cell['order']}_0.parquet").exists()
     for graph in ("metamath-nf", "eips"):
-        assert_recomputed(DRIFT, [cell for cell in cells if (cell["dataset"], cell["order"]) == (graph, "time")])
+        assert_recomputed(drift.KIND, [cell for cell in cells if (cell["dataset"], cell["order"]) == (graph, "time")])

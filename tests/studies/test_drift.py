@@ -10,7 +10,7 @@ import pytest
 import napsets as ns
 from studies import drift
 from studies.drift import (
-    DRIFT,
+    KIND,
     Arrivals,
     follow,
     read_timed,
@@ -27,7 +27,7 @@ FOLDERS = Folders(ROOT / "results", ROOT / "benchmarks" / "data")
 
 @pytest.fixture(scope="module")
 def rows():
-    return DRIFT.rows_of(drift.drift_cells(), FOLDERS.results)
+    return KIND.rows_of(drift.drift_cells(), FOLDERS.results)
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_graphs_of_ones_own_are_followed_too(studies, tmp_path):
     code, shown, _ = studies(*call)
     assert code == 0
     assert "Strategies in the order of time" in shown
-    rows = DRIFT.read(tmp_path / "results")
+    rows = KIND.read(tmp_path / "results")
     assert len(rows) == 2 * 5 + 3 * 2
     assert {row["dataset"] for row in rows} == {"my-graph"}
     studies(*call, "--rows-only", "--page", tmp_path / "drift.md")

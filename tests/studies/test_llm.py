@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from studies.collections import load
-from studies.llm import DESIGNS, LLM, _parts, llm_cells, rank_probabilities
+from studies.llm import DESIGNS, KIND, _parts, llm_cells, rank_probabilities
 
 CLASSES = 6
 
@@ -68,7 +68,7 @@ def test_the_command_writes_the_page_with_its_figure(studies, root, monkeypatch)
     code, shown, notes = studies("llm", "--quick", "--root", root, "--results", root / "results", "--page", page)
     assert code == 0, notes
     assert "| audit and evidence | auto-small | 100 | " in shown
-    for row in LLM.read(root / "results"):
+    for row in KIND.read(root / "results"):
         assert row["coverage"] > 0.7
         assert row["mean_size"] <= CLASSES
     assert "categories per paper" in page.read_text(encoding="utf-8")
