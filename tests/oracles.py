@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+from scipy.stats import betabinom
 
 #: Every way of searching that must give the same bits.
 STRATEGIES = ("dense", "deep")
@@ -288,3 +289,21 @@ def pagerank(neighbours, source: int, restart: float):
     for u, row in enumerate(neighbours):
         step[list(row) or [u], u] = 1.0 / max(len(row), 1)
     return np.linalg.solve(np.eye(n) - (1 - restart) * step, restart * np.eye(n)[source])
+
+
+def place_in_law(covered, nodes, labels, alpha, spread):
+    """Where in its law a number of covered nodes falls, whose level is set on some labels.
+
+    Of m nodes, BetaBinomial(m, k, n + 1 − k) are covered, k = ⌈(n + 1)(1 − α)⌉; `spread`, uniform on [0, 1], is the
+    place within the step of the discrete law.
+    """
+    place = math.ceil((labels + 1) * (1 - alpha) - 1e-9)
+    law = betabinom(nodes, place, labels + 1 - place)
+    return law.cdf(covered - 1) + spread * law.pmf(covered)
+
+
+def tails(hits, law):
+    """Return how likely so few hits, and so many, are over all draws: the law of their sum, by Fourier transforms."""
+    size = (law.size - 1) * hits.size + 1
+    sums = np.fft.irfft(np.fft.rfft(np.diff(law, prepend=0.0), size) ** hits.size, size)
+    return sums[: hits.sum() + 1].sum(), sums[hits.sum() :].sum()

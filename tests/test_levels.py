@@ -15,7 +15,7 @@ from napsets.kernels.selection import needed_mass
 from napsets.levels import Exact, Nominal, fewest_ranks, rank_place
 from napsets.localisers import Cut, Everyone, Hops, Reference
 from napsets.methods import CalibrationData, Method
-from worlds import guess
+from worlds import guess, places_of_hits
 
 LOCALISERS = {
     "everyone": Everyone(),
@@ -99,20 +99,9 @@ SCORES = {"aps": ns.APS(), "informed": ns.Informed(), "diffused": ns.Diffused(ns
 )  # fmt: skip
 def test_coverage_follows_the_beta_binomial_law_on_an_uneven_graph(score, localiser):
     """With nodes labelled at random, the number of covered nodes is beta-binomial, whatever the weights and scores."""
-    world, labelled, alpha, draws = Uneven(), 60, 0.1, 300
-    method = Method(SCORES[score], LOCALISERS[localiser], Exact(share=0.5))
-    places = np.empty(draws)
-    rng = np.random.default_rng(8)
-    for draw in range(draws):
-        calibration = rng.permutation(world.nodes)[:labelled]
-        nodes = np.setdiff1d(np.arange(world.nodes), calibration)
-        calibrated = method.calibrate(world.graph, world.probabilities, world.labels, calibration)
-        covered = calibrated.predict(nodes, alpha).contains(world.labels).sum()
-        apart = calibrated.scored.level_nodes.size
-        place = math.ceil((apart + 1) * (1 - alpha) - 1e-9)
-        law = stats.betabinom(nodes.size, place, apart + 1 - place)
-        # Where in its law the count falls, spread evenly over the steps of a discrete law.
-        places[draw] = law.cdf(covered - 1) + rng.random() * law.pmf(covered)
+    world, method = Uneven(), Method(SCORES[score], LOCALISERS[localiser], Exact(share=0.5))
+    inputs = world.graph, world.probabilities, world.labels
+    places = places_of_hits([method] * 300, inputs, 60, seed=8)
     assert stats.kstest(places, "uniform").pvalue > 1e-4
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,7 +9,7 @@ from scipy import stats
 import napsets as ns
 from napsets.localisers import CovariateShift, Hops
 from napsets.methods import Method
-from worlds import Mixed, guess
+from worlds import Mixed, guess, places_of_hits
 
 #: Level of each test of fit: a right program fails one in a thousand, were seeds not fixed.
 LEVEL = 1e-3
@@ -26,19 +24,9 @@ def test_local_weights_at_the_nominal_level_promise_nothing_there():
 
 @pytest.mark.parametrize("localiser", [Hops(1), CovariateShift(np.arange(1, 401))], ids=["hops", "shift"])
 def test_an_exact_level_repairs_any_of_them(localiser):
-    world, labelled, draws = Mixed(), 78, 200
-    rng = np.random.default_rng(7)
-    places = np.empty(draws)
-    for draw in range(draws):
-        order = rng.permutation(world.size)
-        method = Method("aps", localiser, ns.Exact(), seed=draw)
-        nodes = order[labelled:]
-        calibrated = method.calibrate(world.graph, world.probabilities, world.labels, order[:labelled])
-        covered = calibrated.predict(nodes, ALPHA, threads=1).contains(world.labels).sum()
-        apart = labelled // 2
-        place = math.ceil((apart + 1) * (1 - ALPHA) - 1e-9)
-        law = stats.betabinom(nodes.size, place, apart + 1 - place)
-        places[draw] = law.cdf(covered - 1) + rng.random() * law.pmf(covered)
+    world, draws = Mixed(), 200
+    methods = [Method("aps", localiser, ns.Exact(), seed=draw) for draw in range(draws)]
+    places = places_of_hits(methods, (world.graph, world.probabilities, world.labels), 78, alpha=ALPHA, seed=7)
     assert stats.kstest(places, "uniform").pvalue > LEVEL
 
 
@@ -128,18 +116,9 @@ def test_recomputed_outputs_keep_old_and_new_nodes_exchangeable_and_stale_ones_d
 )
 def test_scores_that_look_around_cover_exactly_as_often_as_they_say(score):
     # They treat all nodes alike: given calibration, coverage is beta-distributed whatever the graph and the features.
-    world, draws, labelled = Mixed(size=160, degree=6), 200, 40
+    world, draws = Mixed(size=160, degree=6), 200
     random = np.random.default_rng(0).normal(size=(160, 3))
+    inputs, methods = (world.graph, world.probabilities, world.labels), [Method(score, seed=i) for i in range(draws)]
     features = random if isinstance(score, ns.Similarity) else None
-    rng, places = np.random.default_rng(9), np.empty(draws)
-    for draw in range(draws):
-        order = rng.permutation(world.size)
-        nodes = order[labelled:]
-        calibrated = Method(score, seed=draw).calibrate(
-            world.graph, world.probabilities, world.labels, order[:labelled], features=features
-        )
-        covered = calibrated.predict(nodes, ALPHA, threads=1).contains(world.labels).sum()
-        place = math.ceil((labelled + 1) * (1 - ALPHA) - 1e-9)
-        law = stats.betabinom(nodes.size, place, labelled + 1 - place)
-        places[draw] = law.cdf(covered - 1) + rng.random() * law.pmf(covered)
+    places = places_of_hits(methods, inputs, 40, alpha=ALPHA, seed=9, features=features)
     assert stats.kstest(places, "uniform").pvalue > LEVEL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from scipy.special import softmax
 import napsets as ns
 from napsets.localisers import Hops
 from napsets.methods import CalibrationData
+from oracles import place_in_law
 
 CLASSES = ("cat", "dog", "owl")
 
@@ -223,6 +225,32 @@ def amazon_by_heart() -> dict[str, Any]:
         "confident": np.sort(rng.choice(rest[top > np.median(top)], 3000, replace=False)),
         "random": np.sort(rng.choice(rest, 3000, replace=False)),
     }  # fmt: skip
+
+
+def places_of_hits(
+    methods: Iterable[Any],
+    inputs: tuple[Any, np.ndarray, np.ndarray],
+    labelled: int,
+    *,
+    alpha: float = 0.1,
+    seed: int,
+    **more: Any,
+) -> np.ndarray:
+    """Where in its law the number of covered nodes falls for each method: uniform where the level is right.
+
+    Each method is calibrated on its own random sample of nodes and judged on all others, of which a beta-binomial
+    number is covered; a place is spread evenly over the step of the discrete law.
+    """
+    graph, outputs, truth = inputs
+    rng, places = np.random.default_rng(seed), []
+    for method in methods:
+        order = rng.permutation(truth.size)
+        nodes = order[labelled:]
+        calibrated = method.calibrate(graph, outputs, truth, order[:labelled], **more)
+        covered = calibrated.predict(nodes, alpha, threads=1).contains(truth).sum()
+        judges = calibrated.scored.level_nodes.size or labelled
+        places.append(place_in_law(covered, nodes.size, judges, alpha, rng.random()))
+    return np.array(places)
 
 
 class Mixed:

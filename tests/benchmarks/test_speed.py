@@ -11,7 +11,6 @@ import pytest
 from benchmarks.speed import contenders, processes, render
 from benchmarks.speed.floor import compile_floor, settle, traverse
 from benchmarks.speed.render import write_results
-from benchmarks.speed.sections import SECTIONS
 from pyarrow import parquet
 
 from napsets.datasets.synthetic import dcsbm_graph
@@ -65,25 +64,6 @@ def test_bare_shortest_paths_reach_the_pairs_that_napsets_weighs(setting, tmp_pa
     graph = Graph.from_edge_index([source, plain.indices], plain.num_nodes, lengths=lengths)
     _, reached = contenders.by_path_lengths(graph, scores, nodes, 0.7, 0.1)
     assert settle(compile_floor(tmp_path, "dijkstra"), graph, nodes, 0.7, threads) == reached > 0
-
-
-MACHINE = {"processor": "p", "cores": 2, "memory_gib": 1.0, "python": "3", "load": 0.0}
-
-
-def test_every_section_has_a_table():
-    assert set(render._TABLES) == set(SECTIONS)
-
-
-def test_methods_that_learn_are_listed_by_graph(tmp_path):
-    rows = [
-        {"graph": "g", "method": method, "round": i, "seconds": 1.0, "cpu_seconds": cpu * (i + 1), "edges": 7}
-        for i in range(2)
-        for method, cpu in (("informed", 1.5), ("auto", 4.0))
-    ]
-    section = {"rows": rows, "machine": MACHINE, "quick": False}
-    text = write_results({"sections": {"learned": section}, "graphs": {"g": {"title": "a graph"}}}, tmp_path)
-    assert "| a graph | 7 | `informed` | 1.00 s (1.00 s to 1.00 s) | 2.25 s (1.50 s to 3.00 s) |" in text
-    assert "| a graph | 7 | `auto` | 1.00 s (1.00 s to 1.00 s) | 6.00 s (4.00 s to 8.00 s) |" in text
 
 
 def test_the_committed_figures_can_be_rendered(tmp_path):

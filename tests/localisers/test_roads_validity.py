@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
 
 import napsets as ns
-from worlds import guess
+from worlds import guess, places_of_hits
 
 NODES, CLASSES, LABELLED, ALPHA, DRAWS = 400, 3, 60, 0.1, 200
 
@@ -36,18 +34,6 @@ def uneven_roads(seed=0):
     ids=["hops in", "gaussian", "a radius that nobody chose", "own decay, both ways"],
 )
 def test_coverage_follows_the_beta_binomial_law(localiser):
-    graph, p, labels = uneven_roads()
     method = ns.Method("aps", localiser, ns.Exact())
-    rng = np.random.default_rng(8)
-    places = np.empty(DRAWS)
-    for draw in range(DRAWS):
-        calibration = rng.permutation(NODES)[:LABELLED]
-        nodes = np.setdiff1d(np.arange(NODES), calibration)
-        calibrated = method.calibrate(graph, p, labels, calibration)
-        covered = calibrated.predict(nodes, ALPHA).contains(labels).sum()
-        apart = calibrated.scored.level_nodes.size
-        place = math.ceil((apart + 1) * (1 - ALPHA) - 1e-9)
-        law = stats.betabinom(nodes.size, place, apart + 1 - place)
-        # Where in its law the count falls, spread evenly over the steps of a discrete law.
-        places[draw] = law.cdf(covered - 1) + rng.random() * law.pmf(covered)
+    places = places_of_hits([method] * DRAWS, uneven_roads(), LABELLED, alpha=ALPHA, seed=8)
     assert stats.kstest(places, "uniform").pvalue > 1e-4

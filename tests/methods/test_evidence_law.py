@@ -12,6 +12,7 @@ from napsets.levels import Exact, hits_law
 from napsets.localisers import Everyone, Hops
 from napsets.methods import Auto, Method
 from napsets.scores import APS, THR, Informed
+from oracles import tails
 from worlds import block_model, guess
 
 pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
@@ -57,13 +58,6 @@ def hits_of(method, bias, labels, draws):
     taught = calibrated.scored.evidence
     assert taught or (method.startswith("auto") and bias == "one class")
     return np.array(hits), others.size - labels, labels if taught else calibrated.level_size
-
-
-def tails(hits, law):
-    """Return how likely so few hits, and so many, are over all draws: the law of their sum, by Fourier transforms."""
-    size = (law.size - 1) * hits.size + 1
-    sums = np.fft.irfft(np.fft.rfft(np.diff(law, prepend=0.0), size) ** hits.size, size)
-    return sums[: hits.sum() + 1].sum(), sums[hits.sum() :].sum()
 
 
 @pytest.mark.parametrize("draws", DRAWS)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.levels import Exact
+from napsets.levels import Exact, hits_law
 from napsets.localisers import Everyone
 from napsets.methods import Method, make_method
 from napsets.scores import APS, Diffused, Informed, Sharpened
+from oracles import tails
 from worlds import block_model
 
 GRAPH, P, Y = block_model(0.6, seed=2)
@@ -92,27 +93,16 @@ def test_a_score_around_an_informed_one_passes_the_features_on():
     assert not np.array_equal(with_features.probabilities, without.probabilities)
 
 
-def tail(covered: int, labels: int, nodes: int, draws: int, alpha: float) -> float:
-    """The two-sided tail probability of the covered nodes of independent draws, each beta-binomial."""
-    from scipy.stats import betabinom
-
-    k = int(np.ceil((labels + 1) * (1 - alpha) - 1e-9))
-    single = betabinom.pmf(np.arange(nodes + 1), nodes, k, labels + 1 - k)
-    width = 1 << (nodes * draws).bit_length()
-    together = np.maximum(np.fft.irfft(np.fft.rfft(single, width) ** draws, width), 0.0)
-    return min(1.0, 2.0 * min(together[: covered + 1].sum(), together[covered:].sum()))
-
-
 @pytest.mark.parametrize("kind", ["informative", "noise", "tied", "constant"])
 def test_coverage_obeys_its_law_whatever_the_features(kind):
     rng = np.random.default_rng(7)
     tables = {"informative": X, "noise": rng.normal(size=X.shape), "tied": np.round(X), "constant": np.ones((600, 2))}
     method, draws, labels = Method(Informed(Sharpened(APS(), 2.0)), Everyone(), Exact()), 60, 80
-    covered = 0
+    covered = []
     for _ in range(draws):
         order = rng.permutation(600)
         calibrated = method.calibrate(None, P, Y, order[:labels], features=tables[kind])
         assert calibrated.scored.level_nodes.size == labels // 2
         sets = calibrated.predict(order[labels:], alpha=0.2)
-        covered += int(sets.contains(Y).sum())
-    assert tail(covered, labels // 2, 600 - labels, draws, 0.2) > 0.001
+        covered.append(int(sets.contains(Y).sum()))
+    assert 2 * min(tails(np.array(covered), hits_law(labels // 2, 0.2, 600 - labels))) > 0.001

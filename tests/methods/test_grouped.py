@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import betabinom, kstest, ttest_1samp
+from scipy.stats import kstest, ttest_1samp
 
 import napsets as ns
 from napsets.advice.inspection import inspect_node
@@ -18,7 +18,7 @@ from napsets.evaluation.comparison import compare
 from napsets.groups import Grouping
 from napsets.methods import make_method
 from napsets.report.page import shown_methods
-from oracles import same_bits
+from oracles import place_in_law, same_bits
 
 #: Level of each test of fit, with fixed seeds.
 LEVEL = 1e-3
@@ -114,10 +114,8 @@ def covered_in_groups(method, rng, draws, sizes, tested, alpha):
         split = split.calibrate(p, np.minimum(y, len(sizes) - 1), calibration=calibrates)
         inside = split.predict(~calibrates, alpha).contains(np.minimum(y, len(sizes) - 1))
         for group, size in enumerate(sizes):
-            place = math.ceil(round((size + 1) * (1 - alpha), 9))
-            law = betabinom(tested, place, size + 1 - place)
             count = int(inside[kinds[~calibrates] == group].sum())
-            results.append((group, law.cdf(count - 1) + rng.random() * law.pmf(count)))
+            results.append((group, place_in_law(count, tested, size, alpha, rng.random())))
     return results
 
 

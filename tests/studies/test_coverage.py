@@ -31,7 +31,6 @@ CELL = {
     "dataset": "small", "model": "graphsage-mean", "seed": 0, "protocol": "strict", "method": "NAPS-H", "hops": 2,
     "alpha": 0.1, "repetitions": 15, "evaluated": 200, "preset": "graph_cp-6fc8783",
 }  # fmt: skip
-GRAPH_METHODS = [method for method in METHODS if method != "APS"]
 
 
 @pytest.fixture
