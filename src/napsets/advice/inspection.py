@@ -17,6 +17,8 @@ from napsets.checks.values import Record, check_alpha, check_kind
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.methods import Calibratable, Calibrated
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
+from napsets.scores import BoundIntervals
+from napsets.scores.base import of_labels
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -51,11 +53,11 @@ class SetInspection(NodeInspection):
     @classmethod
     def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> Record:
         """Return the labels' probabilities, scores and thresholds, and which of them are in the set."""
-        node = int(row.nodes[0])
+        node, bound = int(row.nodes[0]), of_labels(calibrated.score)
         parts: Record = {
             "u": float(calibrated.scored.u[node]),
-            "probabilities": calibrated.score.probabilities[node].astype(np.float64),
-            "scores": calibrated.score.matrix(row.nodes)[0],
+            "probabilities": bound.probabilities[node].astype(np.float64),
+            "scores": bound.matrix(row.nodes)[0],
             "member": row.member[0],
         }
         if row.label_thresholds is not None:
@@ -120,6 +122,7 @@ class IntervalInspection(NodeInspection):
     def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> Record:
         """Return the ends, the model's outputs, and what the interval is computed from."""
         bound, node = calibrated.score, int(row.nodes[0])
+        assert isinstance(bound, BoundIntervals)
         return {
             "lower": float(row.lower[0]),
             "upper": float(row.upper[0]),

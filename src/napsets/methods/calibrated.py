@@ -23,7 +23,7 @@ from napsets.methods.new_nodes import check_new_rows, with_new_nodes
 from napsets.methods.p_values import p_values
 from napsets.methods.thresholds import find_thresholds, predict_in_parts
 from napsets.predictions import NodeThresholds, Predicted, Prediction
-from napsets.scores import prediction_type
+from napsets.scores import BoundScore, prediction_type
 
 if TYPE_CHECKING:
     from napsets.methods.grouped import Grouped
@@ -111,7 +111,7 @@ class Calibrated:
     # -- what it is made of --------------------------------------------------------------------------------------------
 
     @property
-    def score(self) -> Any:
+    def score(self) -> BoundScore:
         """The bound score of every node."""
         return self.scored.bound
 

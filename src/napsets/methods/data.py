@@ -49,7 +49,7 @@ class Scored(Sealed):
     score: Any  #: what they were scored with
     seed: int  #: seed of the uniform numbers and of the split
     u: FloatArray  #: the uniform number of every node
-    bound: Any  #: the score of every node
+    bound: BoundScore  #: the score of every node
     reference: Reference  #: nodes, scores and graph
     #: The nodes held out for the level, and the score of each at its truth.
     level_nodes: IntArray

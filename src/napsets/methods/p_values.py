@@ -22,6 +22,7 @@ from napsets.levels import FittedExact, Nominal
 from napsets.localisers import Everyone
 from napsets.quantile import ROUNDING
 from napsets.randomness import node_uniforms
+from napsets.scores.base import of_labels
 
 if TYPE_CHECKING:
     from napsets.methods.calibrated import Calibrated
@@ -63,7 +64,7 @@ def _check(calibrated: Calibrated) -> None:
 
 def compared(calibrated: Calibrated, nodes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Count the labelled nodes above and at each candidate, and all that it is compared with."""
-    matrix = calibrated.score.matrix(nodes)
+    matrix = of_labels(calibrated.score).matrix(nodes)
     if calibrated.grouped is None:
         return _against(calibrated, nodes, matrix)
     grouped = calibrated.grouped

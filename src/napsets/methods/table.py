@@ -32,7 +32,7 @@ AnyMethod = Method | Auto
 MethodT = TypeVar("MethodT", Method, Auto)
 
 #: The function that makes each method from its settings; the first line of its docstring describes the method.
-METHODS: Registry[Callable[..., Any]] = Registry("METHODS")
+METHODS: Registry[Callable[..., AnyMethod]] = Registry("METHODS")
 
 #: The methods of the paper, by their names there.
 PAPER = {"APS": "split", "NAPS": "naps", "NAPS-H": "naps-h", "NAPS-G": "naps-g"}
@@ -46,7 +46,7 @@ COMMON = ("alpha", "seed", "allow_empty", "by")
 _LETTERS = ("aps", "raps", "saps", "thr", "cqr")  # scores whose names are abbreviations
 
 
-def make_method(name: str, *, by: Any = None, level: Level | str | None = None, **settings: Any) -> Any:
+def make_method(name: str, *, by: object = None, level: Level | str | None = None, **settings: Any) -> Any:
     """Return a method by its name, with some settings; those that are None are left to the method.
 
     Parameters

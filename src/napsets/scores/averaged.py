@@ -29,9 +29,11 @@ from napsets.scores.base import (
     BoundLabels,
     BoundScore,
     Labelled,
+    ScoresEveryLabel,
     bind,
     learns,
     make_score,
+    of_labels,
     require_graph,
     uses_features,
 )
@@ -85,7 +87,7 @@ class Diffused:
         graph: Graph | None,
         reference: Labelled,
         *,
-        features: Any = None,
+        features: Features | None = None,
     ) -> BoundMatrix:
         """Return the diffused scores of all nodes."""
         inner, scores, graph = bind_around(self.base, outputs, u, graph, reference, features)
@@ -98,16 +100,16 @@ class Diffused:
 
 
 def bind_around(
-    score: Any,
+    score: object,
     outputs: AnyArray,
     u: FloatArray,
     graph: Graph | None,
     reference: Labelled,
-    features: Any = None,
-) -> tuple[Any, FloatArray, Graph]:
+    features: Features | None = None,
+) -> tuple[ScoresEveryLabel, FloatArray, Graph]:
     """Bind the score to be averaged; return its scores of all nodes and labels, and the graph."""
     known = require_graph(graph)
-    inner = bind(score, outputs, u, known, reference, features=features)
+    inner = of_labels(bind(score, outputs, u, known, reference, features=features))
     nodes = np.arange(len(outputs))
     parts = [inner.matrix(nodes[i : i + _ROWS]) for i in range(0, max(1, nodes.size), _ROWS)]  # to bound the memory
     return inner, np.concatenate(parts), known

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.values import Registry, choose, shown
 from napsets.errors import InvalidInputError
+from napsets.features import Features
 from napsets.graph import Graph
 from napsets.predictions import NodeThresholds, Prediction, PredictionSets
 
@@ -44,7 +45,7 @@ class BoundScore(Protocol):
     """A score together with the model's outputs, as localisers, levels and predictions use it."""
 
     @property
-    def probabilities(self) -> Any:
+    def probabilities(self) -> AnyArray | None:
         """The probabilities that are scored, one row per node, possibly corrected; None for scores of numbers."""
         ...
 
@@ -68,6 +69,19 @@ class BoundScore(Protocol):
 
     def size_at(self, nodes: IntArray) -> Callable[[float], float]:
         """Return the average size of the nodes' predictions as a function of one threshold for all of them."""
+        ...
+
+
+class ScoresEveryLabel(BoundScore, Protocol):
+    """A bound score of labels, which has a score for every label."""
+
+    @property
+    def probabilities(self) -> AnyArray:
+        """The probabilities that are scored, one row per node, possibly corrected."""
+        ...
+
+    def matrix(self, nodes: IntArray) -> FloatArray:
+        """Scores of the nodes at every label, shape (nodes, classes)."""
         ...
 
 
@@ -267,9 +281,9 @@ def bind(
     u: FloatArray,
     graph: Graph | None,
     reference: Labelled,
-    learned: Any = None,
-    features: Any = None,
-) -> Any:
+    learned: object = None,
+    features: Features | None = None,
+) -> BoundScore:
     """Bind any score that `make_score` accepts, including one with only the methods `matrix` and `at`.
 
     An informed score, or one around it, also takes what was `learned` before instead of learning from the reference,
@@ -291,6 +305,13 @@ class _ForeignLabels(BoundAround):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
+
+
+def of_labels(bound: BoundScore) -> ScoresEveryLabel:
+    """Narrow a bound score to one of labels, or raise for a score of numbers."""
+    if not bound.num_labels:
+        raise InvalidInputError("`score` must be one of labels; a score of numbers has no list of candidates")
+    return cast(ScoresEveryLabel, bound)
 
 
 def prediction_type(score: object) -> type[Prediction]:

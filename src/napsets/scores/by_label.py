@@ -21,6 +21,7 @@ import numpy as np
 
 from napsets.checks.arguments import AnyArray, FloatArray, IntArray, Sealed
 from napsets.checks.values import check_share
+from napsets.features import Features
 from napsets.graph import Graph
 from napsets.scores.base import SCORES, BoundAround, Labelled, bind, make_score, uses_features
 from napsets.scores.rows import APS
@@ -64,8 +65,8 @@ class ByLabel:
         graph: Graph | None,
         reference: Labelled,
         *,
-        learned: Any = None,
-        features: Any = None,
+        learned: object = None,
+        features: Features | None = None,
     ) -> BoundByLabel:
         """Return the ranked score, from the scores of the reference nodes at their labels."""
         inner = bind(self.base, outputs, u, graph, reference, learned, features)
