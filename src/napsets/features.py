@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import AnyArray, FloatArray, IntArray, Sealed, as_array
+from napsets.checks.arguments import AnyArray, FloatArray, IntArray, Sealed, as_array, frozen, sealed
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError
 from napsets.kernels.threads import Progress
@@ -71,9 +71,12 @@ def check_features(name: str, value: object, rows: int | None = None, ids: AnyAr
             kept: Any = csr_array(table, dtype=np.float32, copy=True)
             kept.sum_duplicates()
             kept.eliminate_zeros()
+            arrays = [kept.data, kept.indices, kept.indptr]
         else:
-            kept = np.array(table, dtype=np.float32, order="C")
-    data: npt.NDArray[np.float32] = kept.data if sparse else kept
+            kept = np.ascontiguousarray(table, dtype=np.float32)
+            kept = frozen(kept) if np.may_share_memory(kept, table) else kept
+            arrays = [kept]
+    data: npt.NDArray[np.float32] = arrays[0]
     if not np.isfinite(data.sum(dtype=np.float64)):  # most tables need no second look
         bad = np.flatnonzero(~np.isfinite(data.ravel()))
         if bad.size:
@@ -83,7 +86,8 @@ def check_features(name: str, value: object, rows: int | None = None, ids: AnyAr
                 f"`{name}` must be finite numbers of single precision; the row of node {node} has a NaN or infinite "
                 f"entry"
             )
-    data.flags.writeable = False
+    for array in arrays:
+        sealed(array)
     return kept
 
 

@@ -54,10 +54,16 @@ def test_class_names_fix_the_number_of_classes():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"features": np.ones((5, 2))}, r"`features` must have shape \(6, features\); got \(5, 2\)"),
-        ({"features": np.where(np.eye(6) > 0, np.nan, 1)[:, 2:4]}, "`features` must be finite; row 2"),
-        ({"features": scipy.sparse.csr_array(np.diag([0, 0, 1, np.inf, 0, 0.0]))}, "`features` must be finite; row 3"),
-        ({"features": [["a"]] * 6}, "`features` must hold numbers"),
+        ({"features": np.ones((5, 2))}, "`features` must have one row per node, 6; got 5"),
+        (
+            {"features": np.where(np.eye(6) > 0, np.nan, 1)[:, 2:4]},
+            "`features` must be finite numbers of single precision; the row of node 2",
+        ),
+        (
+            {"features": scipy.sparse.csr_array(np.diag([0, 0, 1, np.inf, 0, 0.0]))},
+            "`features` must be finite numbers of single precision; the row of node 3",
+        ),
+        ({"features": [["a"]] * 6}, "`features` must be a table of numbers"),
         ({"labels": [0, 1, 0, 1, 0, -2]}, "`labels` must be from 0 to 1"),
         ({"labels": [0, 1]}, "`labels` must have one entry per node"),
         ({"class_names": ("only",)}, "`labels` must be from 0 to 0"),

@@ -37,6 +37,7 @@ from napsets.checks.values import (
     shown,
 )
 from napsets.errors import InvalidInputError, imported, warn
+from napsets.features import check_features
 from napsets.graph import Graph, check_graph
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class NodeDataset(Sealed):
     def __post_init__(self) -> None:
         nodes = check_graph(self.graph).num_nodes
         check_kind("name", self.name, str, hint="It is what the dataset is called.")
-        values: Record = {"features": _check_features(self.features, nodes)}
+        values: Record = {"features": check_features("features", self.features, nodes)}
         raw = check_integers("labels", self.labels)
         names = check_names("class_names", self.class_names)
         classes = max(int(raw.max()) + 1 if raw.size else 0, 1) if names is None else len(names)
@@ -158,36 +159,6 @@ class NodeDataset(Sealed):
             f"NodeDataset({self.name!r}, {self.num_nodes:,} nodes, {self.graph.num_edges:,} stored edges, "
             f"{self.num_features} features, {self.num_classes} classes, split {split})"
         )
-
-
-def _check_features(value: Any, nodes: int) -> Any:
-    """Rows of finite numbers, one per node, as float32: dense, or sparse where they came so."""
-    if hasattr(value, "tocsr"):
-        import scipy.sparse
-
-        rows: Any = scipy.sparse.csr_array(value, dtype=np.float32)
-        rows = rows if rows.has_canonical_format else rows.copy()
-        rows.sum_duplicates()  # while it can: it changes the arrays
-        parts = (frozen(rows.data), frozen(rows.indices), frozen(rows.indptr))
-        features: Any = scipy.sparse.csr_array(parts, shape=rows.shape)
-        features.has_canonical_format = True
-        numbers = features.data
-    else:
-        array = as_array("features", value)
-        if array.dtype.kind not in "fiub":
-            raise InvalidInputError(f"`features` must hold numbers; got dtype {array.dtype}")
-        features = numbers = np.ascontiguousarray(array, dtype=np.float32)
-        if not np.may_share_memory(features, array):
-            sealed(features)  # ours alone, and maybe too large to copy
-    if features.ndim != 2 or features.shape[0] != nodes:
-        raise InvalidInputError(f"`features` must have shape ({nodes}, features); got {features.shape}")
-    # The sum of float32 values in float64 is finite exactly if all of them are.
-    if not np.isfinite(numbers.sum(dtype=np.float64)):
-        bad = int(np.flatnonzero(~np.isfinite(numbers).ravel())[0])
-        sparse = hasattr(features, "indptr")
-        row = int(np.searchsorted(features.indptr, bad, "right")) - 1 if sparse else bad // features.shape[1]
-        raise InvalidInputError(f"`features` must be finite; row {row} has a NaN or infinite entry")
-    return features
 
 
 def _check_column(name: str, value: ArrayLike | None, nodes: int) -> npt.NDArray[np.generic] | None:
