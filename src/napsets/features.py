@@ -20,7 +20,7 @@ first. Features of up to 100 columns are not reduced and have no such caveat.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +38,11 @@ MOST_SEARCHED = MOST_TYPICAL = 20_000
 #: Directions that are computed in addition, and rounds of the subspace iteration.
 _SPARE, _ROUNDS = 16, 4
 
-#: Compressed sparse rows, or a dense table, in single precision.
-Features = Any
+if TYPE_CHECKING:
+    import scipy.sparse
+
+#: A dense table, or compressed sparse rows, in single precision.
+Features: TypeAlias = "npt.NDArray[np.float32] | scipy.sparse.csr_array"
 
 
 def check_features(name: str, value: object, rows: int | None = None, ids: AnyArray | None = None) -> Features:
@@ -88,7 +91,8 @@ def check_features(name: str, value: object, rows: int | None = None, ids: AnyAr
             )
     for array in arrays:
         sealed(array)
-    return kept
+    checked: Features = kept
+    return checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +113,10 @@ class Directions(Sealed):
         """Return the weights of columns, and the directions along which features with many columns are largest."""
         size, width = features.shape
         dense = isinstance(features, np.ndarray)
-        filled = np.count_nonzero(features, axis=0) if dense else np.bincount(features.indices, minlength=width)
+        if isinstance(features, np.ndarray):
+            filled = np.count_nonzero(features, axis=0)
+        else:
+            filled = np.bincount(features.indices, minlength=width)
         weights: FloatArray = 1.0 + np.log((1.0 + size) / (1.0 + filled))
         if width <= COLUMNS:
             return cls(weights)
@@ -139,15 +146,16 @@ class Directions(Sealed):
             return sums
         from napsets.kernels.similar import along
 
+        assert isinstance(features, np.ndarray)
         return along(features, self.vectors)
 
 
-def _unit_rows(features: Features, weights: FloatArray) -> Features:
+def _unit_rows(features: Features, weights: FloatArray) -> Any:
     """Return weighted rows in double precision, each divided by its length."""
     if isinstance(features, np.ndarray):
-        table = features * weights
-        return table / np.maximum(np.sqrt((table**2).sum(axis=1)), 1e-300)[:, None]
-    table = features.astype(np.float64)
+        dense = features * weights
+        return dense / np.maximum(np.sqrt((dense**2).sum(axis=1)), 1e-300)[:, None]
+    table: Any = features.astype(np.float64)
     table.data *= weights[table.indices]
     owner = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
     squares = np.bincount(owner, weights=table.data**2, minlength=table.shape[0])

@@ -290,7 +290,8 @@ class Draft:
         table = np.atleast_2d(as_array("features", features))
         if table.size == names.size == 0:
             return None
-        rows: FeatureRows = check_features("features", table, names.size, names)
+        rows = check_features("features", table, names.size, names)
+        assert isinstance(rows, np.ndarray)
         if self._columns is not None and rows.shape[1] != self._columns:
             raise InvalidInputError(
                 f"`features` must have {self._columns} columns, as those of the first nodes; got {rows.shape[1]}"

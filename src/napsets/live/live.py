@@ -11,6 +11,7 @@ import numpy as np
 from napsets.checks.arguments import ArrayLike, FloatArray, check_integers
 from napsets.checks.values import check_alpha, check_flag, shown
 from napsets.errors import InvalidInputError
+from napsets.features import Features
 from napsets.graph import as_graph
 from napsets.live.events import Change, as_ids
 from napsets.live.explanation import JsonObject, explain
@@ -142,7 +143,12 @@ class Live(Logged):
     # -- changes --------------------------------------------------------------------------------------------------
 
     def add_nodes(
-        self, ids: object, probabilities: ArrayLike, features: ArrayLike | None = None, *, key: str | None = None
+        self,
+        ids: object,
+        probabilities: ArrayLike,
+        features: ArrayLike | Features | None = None,
+        *,
+        key: str | None = None,
     ) -> None:
         """Add nodes: their ids (integers or texts), the outputs of the model for them, and their features.
 
