@@ -235,7 +235,7 @@ def test_metrics_are_what_prometheus_reads(client: httpx.Client) -> None:
     families = text_string_to_metric_families(answer.text)
     figures = {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
     assert figures["napsets_nodes",] == 60
-    assert figures["napsets_labels",] == figures["napsets_judged",] == 30
+    assert figures["napsets_labels",] == figures["napsets_judged_total",] == 30
     assert figures["napsets_requests_total", "GET", "/sets/{node}", "404"] == 1
     assert figures["napsets_request_seconds_bucket", "+Inf"] == figures["napsets_request_seconds_count",] == 2
     assert figures["napsets_alarm", "coverage"] == 0

@@ -21,6 +21,7 @@ from napsets.service.app import make_app
 from .conftest import Client
 
 LABEL = {"labels": [{"node": "n1", "label": "ham"}]}
+BIG = {"nodes": [{"node": f"x{i}", "probabilities": [0.5, 0.25, 0.25]} for i in range(20_000)]}
 
 
 @contextmanager
@@ -137,6 +138,22 @@ def test_sets_are_answered_while_a_batch_is_checked(store: Path, monkeypatch: py
     monkeypatch.setattr(Draft, "add_labels", slow)
     with Client(make_app(Live.open(store))) as http, sending(http, "/labels", LABEL, began, may_end):
         assert http.get("/sets/n3").status_code == http.get("/nodes/n3").status_code == 200
+
+
+def test_sets_are_answered_while_a_large_body_is_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from napsets.service import parsing as module
+
+    parse, began, may_end = module.parse_json, threading.Event(), threading.Event()
+
+    def slow(*arguments: Any) -> Any:
+        began.set()
+        assert may_end.wait(30)
+        return parse(*arguments)
+
+    with Client(make_app(Live.open(store))) as http:
+        monkeypatch.setattr(module, "parse_json", slow)
+        with sending(http, "/nodes", BIG, began, may_end):
+            assert http.get("/sets/n3").status_code == http.get("/livez").status_code == 200
 
 
 def test_a_set_waits_for_a_piece_of_many_sets_and_a_label_for_all(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

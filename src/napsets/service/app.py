@@ -23,9 +23,9 @@ from napsets.live.live import Live
 from napsets.live.logged import BatchError
 from napsets.service import bodies
 from napsets.service.guard import Guard, Limits, RefusedError
-from napsets.service.metrics import Metrics
+from napsets.service.metrics import Requests, status_text
 from napsets.service.owner import Owner, Thread
-from napsets.service.parsing import LimitedRoute
+from napsets.service.parsing import StrictRoute
 
 _ABOUT = """Prediction sets for the nodes of a graph that keeps changing. Each set contains the true label with the
 probability 1 − alpha, on average over nodes. Batches are accepted whole or not at all, and are on the disk before they
@@ -34,8 +34,8 @@ are acknowledged. A batch that is sent again with the same `Idempotency-Key` doe
 NodePath = Annotated[
     str, Path(description="The node's id, percent-encoded. Where an integer and a text look alike, use POST /sets.")
 ]
-AlphaQuery = Annotated[bodies.AlphaQuery, Query()]
-HistoryQuery = Annotated[bodies.HistoryQuery, Query()]
+AlphaQuery = Annotated[float | None, Query(gt=0, lt=1, description="Error rate; by default that of the store.")]
+HistoryQuery = Annotated[bool, Query(description="Include the data of the charts over time.")]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
 
 
@@ -60,7 +60,7 @@ def make_app(live: Live | None = None, *, limits: Limits = Limits(), token: str 
     token : str, optional
         The bearer token without which nothing is answered.
     """
-    owner, metrics = Owner(limits.seconds), Metrics()
+    owner, requests = Owner(limits.seconds), Requests()
     if live is not None:
         owner.take(live)
 
@@ -78,22 +78,22 @@ def make_app(live: Live | None = None, *, limits: Limits = Limits(), token: str 
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        exception_handlers=dict.fromkeys((HTTPException, NapsetsError, RequestValidationError), _refuse),
+        exception_handlers=dict.fromkeys((RefusedError, NapsetsError, RequestValidationError, 404, 405), _refuse),
     )
-    app.router.route_class = LimitedRoute
+    app.router.route_class = StrictRoute
     app.state.owner, app.state.limits = owner, limits
     _add_sets(app, owner)
     _add_changes(app, owner)
-    _add_status(app, owner, metrics)
-    return Guard(app, owner, token, metrics)
+    _add_status(app, owner, requests)
+    return Guard(app, owner, token, requests)
 
 
 def _add_sets(app: FastAPI, owner: Owner) -> None:
     @app.get("/sets/{node:id}", response_model=bodies.SetRow, summary="The set of one node")
-    async def get_set(node: NodePath, query: AlphaQuery) -> JSONResponse:
+    async def get_set(node: NodePath, alpha: AlphaQuery = None) -> JSONResponse:
         def work(live: Live) -> JsonObject:
             name = _node_of(live, node)
-            return set_rows([name], live.predict([name], query.alpha))[0]
+            return set_rows([name], live.predict([name], alpha))[0]
 
         return JSONResponse(await owner.call(work))
 
@@ -104,8 +104,8 @@ def _add_sets(app: FastAPI, owner: Owner) -> None:
         return Response(content, media_type="application/json")
 
     @app.get("/nodes/{node:id}", summary="Explain the set of one node")
-    async def get_node(node: NodePath, query: AlphaQuery) -> JSONResponse:
-        return JSONResponse(await owner.call(lambda live: live.explain(_node_of(live, node), query.alpha)))
+    async def get_node(node: NodePath, alpha: AlphaQuery = None) -> JSONResponse:
+        return JSONResponse(await owner.call(lambda live: live.explain(_node_of(live, node), alpha)))
 
 
 def _add_changes(app: FastAPI, owner: Owner) -> None:
@@ -149,18 +149,18 @@ def _add_changes(app: FastAPI, owner: Owner) -> None:
         return await change(key, ("steer", body.kind, body.rate))
 
 
-def _add_status(app: FastAPI, owner: Owner, metrics: Metrics) -> None:
+def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
     @app.get("/status", summary="Method, counts, coverage so far and alarms")
-    async def get_status(query: HistoryQuery) -> JSONResponse:
+    async def get_status(history: HistoryQuery = False) -> JSONResponse:
         def work(live: Live) -> JsonObject:
             with live._busy:  # all of one moment
-                return {"version": __version__} | live.status() | ({"history": live.history()} if query.history else {})
+                return {"version": __version__} | live.status() | ({"history": live.history()} if history else {})
 
         return JSONResponse(await owner.call(work))
 
     @app.get("/metrics", response_class=PlainTextResponse, summary="Metrics for Prometheus")
     async def get_metrics() -> Response:
-        text = metrics.text(await owner.call(lambda live: live.status()))
+        text = status_text(await owner.call(lambda live: live.status())) + requests.text()
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     @app.get("/livez", response_class=PlainTextResponse, summary="Whether the process is alive")
@@ -197,8 +197,16 @@ def _node_of(live: Live, text: str) -> int | str:
 
 
 def _columns(entries: Sequence[Mapping[str, object]], *names: str) -> tuple[list[object], ...]:
-    """Return entries as columns."""
-    return tuple([entry[name] for entry in entries] for name in names)
+    """Return entries as columns; rows of probabilities must have one length."""
+    columns = tuple([entry[name] for entry in entries] for name in names)
+    if names[-1] == "probabilities":
+        sizes = [len(row) for row in columns[-1]]  # type: ignore[arg-type]
+        for place, size in enumerate(sizes):
+            if size != sizes[0]:
+                raise InvalidInputError(
+                    f"`nodes.{place}.probabilities` must have {sizes[0]} entries like the first; it has {size}"
+                )
+    return columns
 
 
 def _refusal(description: str) -> dict[str, object]:
@@ -208,11 +216,11 @@ def _refusal(description: str) -> dict[str, object]:
 async def _refuse(request: Request, error: Exception) -> JSONResponse:
     """Answer a request that is refused, in a sentence."""
     status, text, headers = 422, str(error), None
-    if isinstance(error, RequestValidationError):
+    if isinstance(error, RefusedError):
+        status, text = error.status_code, error.detail
+    elif isinstance(error, RequestValidationError):
         first = error.errors()[0]
         text = bodies.sentence_of(first["loc"][1:], first["msg"], first.get("input"))
-        if first["type"] == "json_invalid":
-            status, text = 400, f"the body must be JSON; it is not, from character {first['loc'][-1]}"
     elif isinstance(error, BatchError):
         status = 500
     elif isinstance(error, InvalidInputError) and text.startswith("`key`"):
@@ -220,9 +228,9 @@ async def _refuse(request: Request, error: Exception) -> JSONResponse:
     elif isinstance(error, InvalidInputError):
         text = error.on("http")
     elif isinstance(error, HTTPException):
-        status, text, headers = error.status_code, error.detail, error.headers  # which say what methods are allowed
-        if status == 404 and not isinstance(error, RefusedError):
-            text = f"there is nothing at {request.url.path!r}"
+        status, headers = error.status_code, error.headers  # which say what methods are allowed
+        nothing = f"there is nothing at {request.url.path!r}"
+        text = nothing if status == 404 else f"the method {request.method} is not allowed here"
     return JSONResponse({"error": text}, status, headers)
 
 

@@ -27,25 +27,6 @@ def _example(**body: JsonValue) -> ConfigDict:
     return ConfigDict(extra="forbid", json_schema_extra={"examples": [body]})
 
 
-#: Most nodes, edges, labels or sets in one request.
-MOST_ENTRIES = 100_000
-_Batch = Field(max_length=MOST_ENTRIES)
-
-
-class AlphaQuery(BaseModel):
-    """The error rate of a request."""
-
-    alpha: float | None = Field(None, gt=0, lt=1, description="Error rate; by default that of the store.")
-    model_config = _STRICT
-
-
-class HistoryQuery(BaseModel):
-    """What a status holds."""
-
-    history: bool = Field(False, description="Include the data of the charts over time.")
-    model_config = _STRICT
-
-
 # Entries, of which there may be many, are plain dictionaries, and bodies models.
 
 
@@ -84,7 +65,7 @@ class EdgeEntry(TypedDict):
 class NodesBody(BaseModel):
     """New nodes."""
 
-    nodes: Annotated[list[NodeEntry], _Batch]
+    nodes: list[NodeEntry]
     model_config = _example(nodes=[{"node": "ann", "probabilities": [0.7, 0.2, 0.1]}])
 
 
@@ -97,21 +78,21 @@ class ProbabilitiesBody(NodesBody):
 class LabelsBody(BaseModel):
     """Labels, in the order in which they came."""
 
-    labels: Annotated[list[LabelEntry], _Batch]
+    labels: list[LabelEntry]
     model_config = _example(labels=[{"node": "ann", "label": 0}])
 
 
 class CorrectionsBody(BaseModel):
     """Labels that replace those of their nodes."""
 
-    labels: Annotated[list[Correction], _Batch]
+    labels: list[Correction]
     model_config = _example(labels=[{"node": "ann", "label": 1}, {"node": "bob", "label": None}])
 
 
 class EdgesBody(BaseModel):
     """New edges."""
 
-    edges: Annotated[list[EdgeEntry], _Batch]
+    edges: list[EdgeEntry]
     model_config = _example(edges=[{"source": "ann", "target": "bob"}])
 
 
@@ -133,7 +114,7 @@ class SteeringBody(BaseModel):
 class SetsBody(BaseModel):
     """The nodes to predict."""
 
-    nodes: Annotated[list[Id], _Batch]
+    nodes: list[Id]
     alpha: Alpha = None
     model_config = _example(nodes=["ann", "bob"], alpha=0.1)
 

@@ -8,6 +8,7 @@ import logging
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
@@ -17,7 +18,7 @@ from napsets.checks.values import shown
 from napsets.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from napsets.service.metrics import Metrics
+    from napsets.service.metrics import Requests
     from napsets.service.owner import Owner
 
 log = logging.getLogger("napsets.service")
@@ -35,6 +36,7 @@ class Limits:
     """Limits of the service; a request beyond one of them is answered with 4xx and changes nothing."""
 
     body_bytes: int = 64 << 20  #: Size of a request's body.
+    batch: int = 100_000  #: Nodes, edges, labels or sets in one request.
     seconds: float = 30.0  #: How long a request may take to arrive, and how long it waits for its turn.
 
 
@@ -72,6 +74,9 @@ def check_token(token: str | None, host: str) -> str | None:
 
 #: Paths that need no token: they reveal nothing about the graph.
 _OPEN = ("/livez", "/readyz", "/")
+_QUERY = ("alpha", "history")
+#: Headers that must be unique: otherwise one of the values would be ignored.
+_UNIQUE = (b"host", b"authorization", b"idempotency-key", b"content-type")
 _HEADERS = [
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -90,8 +95,8 @@ class Guard:
     service through a user's browser.
     """
 
-    def __init__(self, app: ASGIApp, owner: Owner, token: str | None, metrics: Metrics) -> None:
-        self.app, self.owner, self.token, self.metrics = app, owner, token, metrics
+    def __init__(self, app: ASGIApp, owner: Owner, token: str | None, requests: Requests) -> None:
+        self.app, self.owner, self.token, self.requests = app, owner, token, requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -118,7 +123,7 @@ class Guard:
         finally:
             seconds = perf_counter() - began
             route = getattr(inner.get("route"), "path", "other").replace(":id}", "}")
-            self.metrics.add(scope["method"], route, status, seconds)
+            self.requests.add(scope["method"], route, status, seconds)
             path = scope["raw_path"].decode("latin-1")[:_LOGGED]
             log.info("%s %s %d %.1f ms", scope["method"], path, status, 1000 * seconds)
 
@@ -128,6 +133,10 @@ class Guard:
         if size > HEAD_BYTES:
             raise RefusedError(431, f"the address and headers must have at most {HEAD_BYTES:,} bytes; got {size:,}")
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        names = [name for name, _ in scope["headers"]]
+        for name in _UNIQUE:
+            if names.count(name) > 1:
+                raise RefusedError(400, f"the header {name.decode().title()} must occur only once")
         if self.token is None:
             host = headers.get(b"host", "localhost")
             name_only = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
@@ -138,7 +147,19 @@ class Guard:
             same = hmac.compare_digest(token.strip().encode("latin-1"), self.token.encode())  # in constant time
             if not same or scheme.lower() != "bearer":
                 raise RefusedError(401, "the header Authorization must be `Bearer` and the token of this service")
+        if scope["query_string"] and scope["path"] not in _OPEN:
+            _check_query(scope["query_string"].decode("latin-1"))
         kind = headers.get(b"content-type", "")
         # What a form or a script of another site may send without asking is no JSON.
         if scope["method"] in ("POST", "PUT") and kind.partition(";")[0].strip().lower() != "application/json":
             raise RefusedError(415, f"the body must be application/json in UTF-8; its Content-Type is {shown(kind)}")
+
+
+def _check_query(query: str) -> None:
+    """Raise for unknown and repeated parameters: with a mistyped `alpha`, that of the store would be used."""
+    names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
+    for name in names:
+        if name not in _QUERY:
+            raise RefusedError(422, f"`{name[:100]}` is not a parameter; the parameters are {' and '.join(_QUERY)}")
+        if names.count(name) > 1:
+            raise RefusedError(422, f"`{name}` must occur only once in the query; it occurs several times")
