@@ -141,10 +141,11 @@ def test_integers_from_two_to_the_63_on_are_no_ids_of_a_store(run: Any, tmp_path
         assert live.status() == before
 
 
-def test_status_says_how_the_sets_have_done(run: Any, store: Path) -> None:
-    figures = json.loads(run("status", store, "--json").stdout)
+def test_status_says_how_the_sets_have_done(run: Any, store: Path, tmp_path: Path) -> None:
+    figures = json.loads(run("status", store, "--json", "--prometheus", tmp_path / "napsets.prom").stdout)
     with Live.open(store) as live:
         assert figures == json.loads(json.dumps(live.status()))
+    assert f"napsets_nodes {figures['nodes']}" in (tmp_path / "napsets.prom").read_text()
     shown = run("status", store).stdout
     assert "coverage so far" in shown
     assert "alarm: exchangeability" in shown

@@ -81,7 +81,7 @@ METHODS = {
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("labels", [60, 200])
 def test_files_of_sets_in_the_order_of_their_labels(method, labels):
-    """The coverage alarm over the sets of each method, made at once: misses, and how many labels set the level."""
+    """What `evaluate --in-order` does with each method's file: misses, and how many labels set the level."""
 
     rng, rang = np.random.default_rng(7), []
     for _ in range(STREAMS):

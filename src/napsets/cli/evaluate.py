@@ -5,20 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 import typer
 from rich.console import Group, RenderableType
 
+from napsets.checks.arguments import IntArray
 from napsets.cli._options import Labels, Only, ReadingOptions
 from napsets.cli._output import Output, number, percent, table
+from napsets.errors import FileFormatError
 from napsets.files import read_graph_around, read_groups, read_prediction
+from napsets.files.formats import open_table
+from napsets.files.ids import read_node_rows
+from napsets.files.reading import Reading
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
+
+if TYPE_CHECKING:
+    from napsets.evaluation.files import LabelledFile
 
 EXAMPLES = [
     "napsets evaluate sets.parquet --labels truth.csv",
     "napsets evaluate sets.parquet --labels truth.csv --edges edges.parquet --groups regions.csv",
     "napsets evaluate sets.parquet --labels truth.csv --json",
+    "napsets evaluate sets.parquet --labels truth.csv --in-order date",
     "napsets evaluate intervals.parquet --labels targets.csv --edges edges.parquet",
     "napsets evaluate sets.csv --labels truth.tsv --rename id=node",
     "napsets evaluate - --labels truth.csv < sets.csv",
@@ -38,6 +49,9 @@ def evaluate(
         Path | None,
         typer.Option(help="Your own groups: columns node, group. Adds coverage by group, compared with chance."),
     ] = None,
+    in_order: Annotated[
+        str | None, typer.Option(help="Labels came in the order of this column of --labels; 'rows' for its rows.")
+    ] = None,
     read: Annotated[ReadingOptions, Only()] = ReadingOptions(),
 ) -> None:
     """Compare sets, or intervals, with the truth: coverage, size, and how evenly the coverage is spread.
@@ -47,6 +61,9 @@ def evaluate(
 
     A file of intervals is recognised by its columns; --labels then has the columns node and target. Coverage is shown
     with the range that chance explains. Edges are followed in the direction with which the file was made.
+
+    With --in-order, coverage is followed over time: an interval that holds at all times, the worst window of 200
+    labels, and two alarms, for coverage and for exchangeability, that are false with at most 1 % chance each.
     """
     from napsets.evaluation.files import evaluate_file, label_file
 
@@ -82,6 +99,9 @@ def evaluate(
         *_tables(type(file.prediction), result),
         *(f"Warning: {text}." for text in result["weak"]),
     ]
+    if in_order is not None:
+        result["in_order"] = over_time = _follow_labels(labelled, labels, in_order, reading)
+        shown.append(table("In the order of the labels", ["", ""], _order_rows(over_time, file.prediction.size_name)))
     run.result(result, *shown)
 
 
@@ -156,3 +176,90 @@ def _coverage_table(kind: str, rows: Sequence[Figures], size: str | None) -> Gro
         for row in rows
     ]
     return table(f"Coverage by {kind}", columns, cells)
+
+
+# -- over time ---------------------------------------------------------------------------------------------------------
+
+#: The name that stands for the order of the rows.
+_ROWS_AS_READ = "rows"
+
+
+def _follow_labels(labelled: LabelledFile, labels: Path, column: str, reading: Reading) -> dict[str, Any]:
+    """Return the figures of `Monitor` over the judged predictions, in the order in which their labels came.
+
+    A file of predictions has no scores. The exchangeability test uses whether a prediction missed, then its size: if
+    nodes are exchangeable, so are these. All predictions share the labels that set the level. Without their number, too
+    many misses cannot be told from an unlucky draw of these labels, and there is no coverage alarm.
+    """
+    from napsets.live.alarms import smoothed_p_values
+    from napsets.live.monitoring import Monitor
+
+    prediction = labelled.prediction
+    order, times = _order(labelled, labels, column, reading)
+    missed = ~np.asarray(prediction.contains(labelled.truth), dtype=np.bool_)[order]
+    sizes = np.asarray(prediction.sizes, dtype=np.float64)[order]
+    _, ranks = np.unique(np.stack([missed, sizes]), axis=1, return_inverse=True)
+    p_values = smoothed_p_values(ranks.ravel().astype(np.float64))
+    monitor, count = Monitor(float(prediction.alpha)), labelled.file.metadata.get("level_labels")
+    judged = zip(missed.tolist(), sizes.tolist(), p_values.tolist(), times, strict=True)
+    for miss, size, p_value, time in judged:
+        monitor.step(miss, size, p_value, labels=count, time=time)
+    status = monitor.status()
+    if count is None:
+        status["alarms"]["coverage"] = {"rang": None, "time": None, "log10_capital": None, "tests": 0}
+    return {"order": column, **status}
+
+
+def _order(
+    labelled: LabelledFile, labels: Path, column: str, reading: Reading
+) -> tuple[IntArray, Sequence[str | float | None]]:
+    """Return the judged predictions in the order of the labels (of rows or of a column), and the times of a column."""
+    file, by_row = open_table("labels", labels, reading), column == _ROWS_AS_READ
+    wanted = [] if by_row else [column]
+    rows = read_node_rows(file, labelled.file.ids, *wanted, text=["node", *wanted])
+    values = [] if by_row else rows.columns[column].to_pylist()
+    if any(value is None or value == "" for value in values):
+        raise FileFormatError(f"`in_order` must name a column without empty cells; {column} of {labels} has some")
+    times = np.arange(rows.places.size) if by_row else _sortable(values)
+    turn = np.argsort(times, kind="stable")
+    came = np.full(len(labelled.file.ids), -1)
+    known = turn[rows.places[turn] >= 0]
+    came[rows.places[known]] = np.arange(known.size)
+    order = np.argsort(came[labelled.prediction.nodes], kind="stable")
+    if by_row:
+        return order, [None] * order.size
+    judged = times[known[came[labelled.prediction.nodes[order]]]].tolist()
+    return order, [time if isinstance(time, float) else str(time) for time in judged]
+
+
+def _sortable(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """Return numbers as numbers, also where a file has them as text, and anything else unchanged, such as dates."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array(values)
+
+
+def _order_rows(result: Figures, size: str) -> list[tuple[str, str]]:
+    """Return the figures over time as rows of a table."""
+    lower, upper = result["coverage_interval"]
+    worst, window = result["worst_window"], result["window"]
+
+    def alarm(name: str) -> str:
+        rang, time, evidence = (result["alarms"][name][key] for key in ("rang", "time", "log10_capital"))
+        if evidence is None:
+            return "not known (the file does not record how many labels set the level)"
+        when = "" if time is None else f", at {result['order']} {time:g}" if isinstance(time, float) else f", on {time}"
+        raised = "not raised" if rang is None else f"raised after {rang:,} labels{when}"
+        return f"{raised} (evidence now 10^{evidence:.1f})"
+
+    return [
+        ("labels", number(result["labels"])),
+        ("coverage so far", percent(result["coverage"])),
+        ("holds at all times with 95 % confidence", f"{percent(lower)} to {percent(upper)}"),
+        (f"worst {window} labels in a row", f"{percent(worst['coverage'])}, up to label {worst['end']:,}"),
+        (f"last {window} labels", percent(result["recent_coverage"])),
+        (f"mean {size}", f"{number(result['mean_size'])}, of the last {window} {number(result['recent_size'])}"),
+        ("coverage alarm", alarm("coverage")),
+        ("exchangeability alarm", alarm("exchangeability")),
+    ]

@@ -14,7 +14,7 @@ import typer
 
 from napsets.checks.arguments import IntArray
 from napsets.cli._options import Alpha, InputFiles, Only, ReadingOptions, Seed
-from napsets.cli._output import WARNED, Output, number, percent, table
+from napsets.cli._output import WARNED, Output, number, percent, table, wrong_use
 from napsets.errors import InvalidInputError, arrow
 from napsets.files.ids import NodeIds
 from napsets.predictions import PredictionSets
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 EXAMPLES = [
     "napsets serve store --edges edges.parquet --probabilities p.parquet --labels y.parquet",
     "napsets serve store --port 8000",
-    "napsets serve store --host 0.0.0.0",
+    "napsets serve store --host 0.0.0.0 --token-file token.txt",
     "napsets status store",
     "napsets status store --json",
     "napsets status store --fail-on alarm",
+    "napsets status store --prometheus napsets.prom",
 ]
 
 StorePath = Annotated[Path, typer.Argument(help="The folder of a living graph.", show_default=False)]
@@ -80,15 +81,32 @@ class Address:
         str,
         typer.Option(
             help="Address to listen on. An address that other machines can reach (any but a loopback address) needs a "
-            "bearer token, in the variable NAPSETS_TOKEN."
+            "token."
         ),
     ] = "127.0.0.1"
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 8000
+    token_file: Annotated[
+        Path | None, typer.Option(help="A file with the bearer token; without it, the variable NAPSETS_TOKEN.")
+    ] = None
     most_bytes: Annotated[int, typer.Option("--max-body", min=1, help="Largest request body, in bytes.")] = 64 << 20
+    most_entries: Annotated[int, typer.Option("--max-batch", min=1, help="Largest number of entries in one batch.")] = (
+        100_000
+    )
     seconds: Annotated[
         float,
         typer.Option("--timeout", min=0.001, help="Seconds that a request may take to arrive, and to be answered."),
     ] = 30.0
+
+    def token(self) -> str | None:
+        """Return the token, without the line break at its end."""
+        if self.token_file is not None:
+            try:
+                return self.token_file.read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise InvalidInputError(
+                    f"`token_file` must be a file with the token; {self.token_file} is not ({error})"
+                ) from error
+        return os.environ.get("NAPSETS_TOKEN") or None
 
 
 def serve(
@@ -107,8 +125,8 @@ def serve(
     from napsets.service.guard import Limits, check_token
     from napsets.service.server import run_server
 
-    token = check_token(os.environ.get("NAPSETS_TOKEN") or None, address.host)
-    limits = Limits(address.most_bytes, address.seconds)
+    token = check_token(address.token(), address.host)
+    limits = Limits(address.most_bytes, address.most_entries, address.seconds)
     files = first.files(store)
 
     def opening() -> Live:
@@ -178,18 +196,30 @@ def status(
     fail_on: Annotated[
         Literal["alarm"] | None, typer.Option(help=f"Exit with code {WARNED} if an alarm is raised.")
     ] = None,
+    prometheus: Annotated[
+        Path | None, typer.Option(help="Also write the figures to a file (.prom) that Prometheus' node exporter reads.")
+    ] = None,
 ) -> None:
     """Say how many nodes, edges and labels a store holds, how well its sets covered, and whether an alarm is raised.
 
     Coverage is prequential: each label evaluates the set that its node had before the label came. Its interval holds at
     all times together. A store that a service writes to can be read meanwhile.
     """
+    from napsets.files.paths import check_output, replacing
     from napsets.live.live import Live
 
+    if prometheus is not None:
+        with wrong_use("--prometheus"):
+            check_output(prometheus, suffixes=(".prom", ".txt"), name="prometheus")
     with run.steps() as steps:
         steps.stage(f"opening {store}")
         with Live.open(store, read_only=True) as live:
             figures = live.status()
+    if prometheus is not None:
+        from napsets.service.metrics import status_text
+
+        with replacing(prometheus) as draft:
+            draft.write_bytes(status_text(figures))
     run.result(figures, table(str(store), ["", ""], _rows(figures)))
     ringing = [name for name, alarm in figures["judged"]["alarms"].items() if alarm["rang"] is not None]
     if fail_on is not None and ringing:

@@ -189,7 +189,7 @@ class _Worst:
 
 
 class Monitor:
-    """Everything above about one stream, one label at a time: what `Live.status` shows.
+    """Everything above about one stream, one label at a time: what `Live.status` and ``evaluate --in-order`` show.
 
     Parameters
     ----------
