@@ -98,10 +98,12 @@ def read_collected(path: PathLike, *, name: str | None = None, seed: int = 0) ->
         features: Any = np.zeros((nodes, 0)) if "x_shape" not in parts else _sparse(parts, "x_", parts["x_shape"])
         target = np.asarray(parts["target"], dtype=np.float64) if "target" in parts else None
         labels = by_quantiles(target, _CUTS) if target is not None else parts["labels"].astype(np.int64)
-        times = _times(parts["node_time"], nodes) if "node_time" in parts else None
+        times = parts.get("node_time")
+        if times is not None and times.dtype.kind not in "iu":
+            raise ValueError(f"node_time must be whole numbers; got {times.dtype}")
         names = tuple(parts["class_names"].tolist()) if "class_names" in parts else None
-        if features.shape[0] != nodes or labels.shape != (nodes,):
-            raise ValueError(f"features and labels must have one row for each of the {nodes} nodes")
+        if any(column.shape[0] != nodes for column in (features, labels, times) if column is not None):
+            raise ValueError(f"features, labels and times must have one row for each of the {nodes} nodes")
         masks = [parts[mask] for mask in ("train_mask", "val_mask", "test_mask") if mask in parts]
     name = source.stem.replace("_", "-") if name is None else name
     settings: dict[str, object] = {"seed": seed}
@@ -149,17 +151,6 @@ def _graph(parts: Arrays, nodes: int) -> Graph:
         raise ValueError(f"adj_indptr must have {nodes + 1} entries; got {indptr.size}")
     rows = np.repeat(np.arange(nodes), np.diff(indptr))
     return Graph.from_edge_index(np.stack([rows, indices.astype(np.int64)]), nodes)
-
-
-def _times(times: npt.NDArray[Any], nodes: int) -> IntArray:
-    """Return integers in the order of the times; whole numbers are kept unchanged."""
-    if times.shape != (nodes,):
-        raise ValueError(f"node_time must have one entry for each of the {nodes} nodes; got shape {times.shape}")
-    if times.dtype.kind in "iu":
-        return times.astype(np.int64)
-    if times.dtype.kind not in "fM" or not np.isfinite(times).all():
-        raise ValueError(f"node_time must be finite numbers or dates; got {times.dtype}, or a missing entry")
-    return np.unique(times, return_inverse=True)[1].astype(np.int64)
 
 
 def _sparse(parts: Arrays, prefix: str, shape: npt.NDArray[Any]) -> Any:

@@ -91,6 +91,8 @@ def test_a_large_graph_is_read_with_its_published_split_and_without_features(tmp
         ({"labels": np.zeros(3, int)}, "one row for each of the 20 nodes"),
         ({"adj_indices": np.full(NODES, 99)}, "99"),
         ({"labels": None, "target": np.full(NODES, np.nan)}, "`target` must be finite"),
+        ({"node_time": np.linspace(0, 1, NODES)}, "node_time must be whole numbers; got float64"),
+        ({"node_time": np.arange(3)}, "one row for each of the 20 nodes"),
     ],
 )
 def test_damaged_files_are_named(tmp_path, changes, words):
