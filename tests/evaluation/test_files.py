@@ -86,7 +86,7 @@ def test_neighbourhoods_and_degrees_are_those_of_the_whole_graph(tmp_path, world
 
 def test_edges_may_name_ids_that_are_too_large_for_the_type_of_the_sets(tmp_path):
     edges = write(tmp_path / "e.parquet", {"source": [1, 2], "target": [2, 10**12]})
-    graph = read_graph_around(edges, NodeIds(pa.array([2, 1], pa.int8())))
+    _, graph = read_graph_around(edges, NodeIds(pa.array([2, 1], pa.int8())))
     assert graph == ns.Graph.from_edge_index([[1, 0], [0, 2]], num_nodes=3)
 
 

@@ -163,8 +163,8 @@ class IntervalEvidenceExplainer:
         informed = self.informed
         model, coefficients = informed.model[node], informed.coefficients
         columns = model.size + 1
-        own = coefficients[:, :columns] @ np.concatenate([[1.0], model]) - model
-        kinds = [EvidenceKind("recalibration", None, None, own)]
+        shift = coefficients[:, :columns] @ np.concatenate([[1.0], model]) - model
+        kinds = [EvidenceKind("recalibration", None, None, shift)]
         for name, sums, means, weights in zip(
             ("near", "far"), self.sums, self.means, coefficients[:, columns:].T, strict=False
         ):

@@ -106,7 +106,7 @@ class Explained:
         if isinstance(seen, SetInspection):
             first = [("set", "{" + ", ".join(self._included(seen)) + "}")]
             last = [("its uniform number u", number(seen.u, 6))]
-            own = ("its label (not used for its own threshold)", "–" if truth is None else str(truth))
+            truth_row = ("its label (not used for its own threshold)", "–" if truth is None else str(truth))
         else:
             assert isinstance(seen, IntervalInspection)
             first = [
@@ -116,9 +116,9 @@ class Explained:
                 ("best guess", number(seen.centre)),
             ]
             last = []
-            own = ("its own target (left out of its own threshold τ)", number(truth))
+            truth_row = ("its own target (left out of its own threshold τ)", number(truth))
         title = f"Node {self.node_names(np.array([seen.node]))[0]} at alpha = {seen.alpha:g}"
-        return TextTable(title, ("", ""), [*first, *self._support(), *last, own])
+        return TextTable(title, ("", ""), [*first, *self._support(), *last, truth_row])
 
     def tables(self, *, calibration: bool = True) -> list[TextTable]:
         """Return tables that explain the threshold and the scores; `calibration` adds the calibration nodes."""
@@ -165,14 +165,14 @@ class Explained:
     def _score_table(self) -> TextTable:
         seen = self.inspection
         if isinstance(seen, SetInspection):
-            own = seen.label_thresholds
+            by_label = seen.label_thresholds
             rows = [
                 [self.class_names[y], number(seen.probabilities[y]), number(seen.scores[y])]
-                + ([] if own is None else [number(own[y])])
+                + ([] if by_label is None else [number(by_label[y])])
                 + ["in the set" if seen.member[y] else "out"]
                 for y in np.argsort(seen.scores, kind="stable").tolist()
             ]
-            its = [] if own is None else ["its τ"]
+            its = [] if by_label is None else ["its τ"]
             title = f"A label is in the set if its score is at most {'its ' * len(its)}τ"
             return TextTable(title, ["label", "probability", "score", *its, ""], rows)
         assert isinstance(seen, IntervalInspection)

@@ -336,10 +336,10 @@ def _labels_and_shares(graph: Graph, labels: ArrayLike) -> tuple[IntArray, Float
     shares = np.zeros(y.size)
     for first, last in row_ranges(graph.indptr):
         row = np.repeat(np.arange(last - first), graph.degrees[first:last])
-        own, other = y[first:last][row], y[graph.indices[graph.indptr[first] : graph.indptr[last]]]
-        counted = (own >= 0) & (other >= 0)
+        label, other = y[first:last][row], y[graph.indices[graph.indptr[first] : graph.indptr[last]]]
+        counted = (label >= 0) & (other >= 0)
         known = np.bincount(row[counted], minlength=last - first)
-        same = np.bincount(row[counted & (own == other)], minlength=last - first)
+        same = np.bincount(row[counted & (label == other)], minlength=last - first)
         shares[first:last] = same / np.maximum(known, 1)
     return y, shares
 

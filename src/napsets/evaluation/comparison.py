@@ -240,12 +240,14 @@ class _Setup:
         partition = neighbourhood_partition(graph, nodes, seed=self.shared["seed"])
         usual = {"neighbourhood": groups_of_partition(partition, graph.num_nodes)}
         usual |= self.kind.groups(graph, data, self.chosen, nodes)
-        own = {name: group[nodes] for name, group in usual.items()}
-        neighbourhoods = own["neighbourhood"]
-        own |= {name: own_groups(first, group) for name, group in self.groupings.items()}
+        groups_of_rows = {name: group[nodes] for name, group in usual.items()}
+        neighbourhoods = groups_of_rows["neighbourhood"]
+        groups_of_rows |= {name: own_groups(first, group) for name, group in self.groupings.items()}
         results = tuple(
             MethodResult(
-                **vars(judge_rows(prediction, truth, strata=ranges, neighbourhoods=neighbourhoods, groups=own)),
+                **vars(
+                    judge_rows(prediction, truth, strata=ranges, neighbourhoods=neighbourhoods, groups=groups_of_rows)
+                ),
                 name=name,
                 title=title(name, self.chosen) if self.items[name] == name else name,
                 calibrated=method,

@@ -126,8 +126,8 @@ def evaluate_file(
         The name of the group of each node of the file, empty for none: adds coverage by group, compared with chance.
     """
     prediction, leaf = labelled.prediction, _LEAVES[type(labelled.prediction)]
-    nodes, own = prediction.nodes, labelled.truth[prediction.nodes]
-    groupings: dict[str, AnyArray] = leaf.groups(own)
+    nodes, truth = prediction.nodes, labelled.truth[prediction.nodes]
+    groupings: dict[str, AnyArray] = leaf.groups(truth)
     if graph is not None:
         groupings["degree"] = by_quantiles(graph.degrees, FIFTHS, nodes)[nodes]
         groupings["neighbourhood"] = groups_by_neighbourhood(graph, nodes, radius, min_size, seed)[nodes]
@@ -135,7 +135,7 @@ def evaluate_file(
         groupings["group"] = groups[nodes]
     ranges = kind_of(type(prediction)).check_strata(strata, prediction)
     neighbourhoods = groupings.get("neighbourhood")
-    judgement = judge_rows(prediction, own, strata=ranges, neighbourhoods=neighbourhoods, groups=groupings)
+    judgement = judge_rows(prediction, truth, strata=ranges, neighbourhoods=neighbourhoods, groups=groupings)
     metrics = judgement.row()
     if graph is None:
         del metrics["pccv"], metrics["pccv_chance"]
@@ -154,11 +154,11 @@ def evaluate_file(
         if numbers["groups"]
     ]
     metrics |= {"coverage_low": low, "coverage_high": high, "weak": weak}
-    metrics |= leaf.more(labelled.file, prediction, own)
+    metrics |= leaf.more(labelled.file, prediction, truth)
     if graph is not None:
         metrics["neighbourhoods"] = int(judgement.gaps["neighbourhood"].groups.size)
         metrics["share_in_neighbourhoods"] = judgement.gaps["neighbourhood"].share
-        metrics["coverage_by_degree"] = leaf.by_degree(prediction, own, graph, judgement, groupings["degree"])
+        metrics["coverage_by_degree"] = leaf.by_degree(prediction, truth, graph, judgement, groupings["degree"])
     if groups is not None:
         gap = judgement.gaps["group"]
         metrics["coverage_by_group"] = [
@@ -197,14 +197,16 @@ class _Sets:
         missing = np.zeros((len(file.sets), len(classes) - file.sets.num_classes), dtype=bool)
         return replace(file.sets, member=np.hstack([file.sets.member, missing]), class_names=classes), y
 
-    def groups(self, own: IntArray) -> Record:
+    def groups(self, truth: IntArray) -> Record:
         """Return groups that the truth alone gives."""
-        return {"class": own}
+        return {"class": truth}
 
-    def by_degree(self, sets: Any, own: Any, graph: Graph, judgement: Judgement, groups: IntArray) -> list[Any]:
+    def by_degree(
+        self, sets: PredictionSets, truth: IntArray, graph: Graph, judgement: Judgement, groups: IntArray
+    ) -> list[Record]:
         """Return coverage and size by the degree of the node."""
         # Labels count the classes here, whatever these are called.
-        by_degree = coverage_by_degree(replace(sets, class_names=None), own, graph, per="set")
+        by_degree = coverage_by_degree(replace(sets, class_names=None), truth, graph, per="set")
         ranges: Any = by_degree.group
         return _group_rows(by_degree, [f"{low}–{high}" for low, high in ranges])
 
@@ -212,9 +214,9 @@ class _Sets:
         """Summarise the sizes in a group of the user's own."""
         return {}
 
-    def more(self, file: PredictionFile, sets: Any, own: Any) -> Record:
+    def more(self, file: PredictionFile, sets: PredictionSets, truth: IntArray) -> Record:
         """Compute the figures that only this kind of prediction has."""
-        by_class = coverage_by_class(replace(sets, class_names=None), own, per="set")
+        by_class = coverage_by_class(replace(sets, class_names=None), truth, per="set")
         rows = _group_rows(by_class, list(sets.class_names or ()))
         return ({} if file.complete else {"full_rate": math.nan}) | {"coverage_by_class": rows}
 
@@ -250,20 +252,22 @@ class _Intervals:
     ) -> tuple[Prediction, AnyArray]:
         return file.prediction, read_targets(path, file.ids, reading, notes=notes)
 
-    def groups(self, own: FloatArray) -> Record:
+    def groups(self, truth: FloatArray) -> Record:
         return {}
 
-    def by_degree(self, intervals: Any, own: Any, graph: Graph, judgement: Judgement, groups: IntArray) -> list[Any]:
+    def by_degree(
+        self, intervals: PredictionIntervals, truth: FloatArray, graph: Graph, judgement: Judgement, groups: IntArray
+    ) -> list[Record]:
         gap, degrees = judgement.gaps["degree"], graph.degrees[intervals.nodes]
         rows = [groups == group for group in gap.groups]
-        names = [f"{degrees[own].min()}–{degrees[own].max()}" for own in rows]
-        widths = np.array([finite_mean(intervals.widths[own]) for own in rows])
+        names = [f"{degrees[inside].min()}–{degrees[inside].max()}" for inside in rows]
+        widths = np.array([finite_mean(intervals.widths[inside]) for inside in rows])
         return _group_rows(GroupCoverage([], gap.sizes, gap.coverage, widths), names, "mean_width")
 
     def size_in_group(self, sizes: AnyArray) -> dict[str, float]:
         return {"mean_width": finite_mean(sizes)}
 
-    def more(self, file: PredictionFile, intervals: Any, own: Any) -> Record:
+    def more(self, file: PredictionFile, intervals: PredictionIntervals, truth: FloatArray) -> Record:
         return {}
 
 

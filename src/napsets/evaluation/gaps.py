@@ -132,10 +132,10 @@ def coverage_gap(sets: Prediction, labels: ArrayLike, groups: ArrayLike, *, per:
     return gap_within(covered, own_groups(sets, groups, per=per), sets.alpha)
 
 
-def gap_within(covered: BoolArray, own: AnyArray, alpha: float) -> CoverageGap:
-    """Return the coverage gap of rows whose group is in `own`; what `coverage_gap` does once all is checked."""
-    inside = own != "" if own.dtype.kind == "U" else own >= 0
-    names, place = np.unique(own[inside], return_inverse=True)
+def gap_within(covered: BoolArray, groups: AnyArray, alpha: float) -> CoverageGap:
+    """Return the coverage gap of rows, given the group of each; nothing is checked."""
+    inside = groups != "" if groups.dtype.kind == "U" else groups >= 0
+    names, place = np.unique(groups[inside], return_inverse=True)
     sizes = np.bincount(place, minlength=names.size)
     shares = np.bincount(place, weights=covered[inside], minlength=names.size) / np.maximum(sizes, 1)
     chance = mean(np.array([binomial_deviation(int(size), 1.0 - alpha) / size for size in sizes]))

@@ -86,7 +86,7 @@ class Judgement:
 
 def judge_rows(
     prediction: Prediction,
-    own: AnyArray,
+    truth: AnyArray,
     *,
     strata: Strata | None,
     neighbourhoods: IntArray | None,
@@ -94,7 +94,7 @@ def judge_rows(
 ) -> Judgement:
     """Judge predictions by what was checked: the truth, the neighbourhood of PCCV and the groups of each row."""
     kind, alpha, count = kind_of(type(prediction)), prediction.alpha, len(prediction)
-    covered = prediction.contains_own(own)
+    covered = prediction.contains_own(truth)
     share = mean(covered)
     over = None if neighbourhoods is None else gap_within(covered, neighbourhoods, alpha)
     groupings = dict(groups)

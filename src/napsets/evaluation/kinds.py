@@ -285,8 +285,8 @@ def groups_by_width(widths: FloatArray) -> IntArray:
 def by_fifths(what: str, values: AnyArray, nodes: IntArray, name: Callable[[AnyArray], str], ease: str = "") -> Respect:
     """Cut nodes into fifths by a value that each has; `name` says what a group is called, given its values."""
     groups = by_quantiles(values, FIFTHS, nodes)
-    own = groups[nodes]
-    names = [name(values[nodes[own == g]]) for g in range(int(own.max()) + 1)]
+    chosen = groups[nodes]
+    names = [name(values[nodes[chosen == g]]) for g in range(int(chosen.max()) + 1)]
     return Respect(what, values, groups, names, ease)
 
 
@@ -305,7 +305,7 @@ def agreement(graph: Graph, predicted: AnyArray) -> FloatArray:
     for start in range(0, graph.num_nodes, _PIECE):
         ends = graph.indptr[start : start + _PIECE + 1]
         degrees = np.diff(ends)
-        own = np.repeat(np.arange(degrees.size), degrees)
-        alike = predicted[graph.indices[ends[0] : ends[-1]]] == predicted[start + own]
-        shares[start : start + _PIECE] = np.bincount(own[alike], minlength=degrees.size) / np.maximum(degrees, 1)
+        row = np.repeat(np.arange(degrees.size), degrees)
+        alike = predicted[graph.indices[ends[0] : ends[-1]]] == predicted[start + row]
+        shares[start : start + _PIECE] = np.bincount(row[alike], minlength=degrees.size) / np.maximum(degrees, 1)
     return shares

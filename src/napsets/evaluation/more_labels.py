@@ -145,13 +145,13 @@ def more_labels(comparison: Comparison, method: str, *, title: str | None = None
         part = replace(data, calibration=frozen(np.sort(order[:count])), _scored={})
         calibrated = result.calibrated if count == order.size else result.calibrated.method.calibrate_data(part)
         level_labels = calibrated.scored.level_nodes.size if calibrated.is_exact else count
-        own, below, above = _sizes(calibrated, comparison, level_labels)
-        if not np.isfinite(own).all():
+        node_sizes, below, above = _sizes(calibrated, comparison, level_labels)
+        if not np.isfinite(node_sizes).all():
             continue
-        mean, error = mean_and_error(own)
+        mean, error = mean_and_error(node_sizes)
         low, high = mean - _WIDE * math.hypot(error, below), mean + _WIDE * math.hypot(error, above)
         points.append(SizeWithLabels(count, level_labels, mean, low, high))
-        sizes.append(own)
+        sizes.append(node_sizes)
         deviations.append((below + above) / 2.0)
     if len(points) < 2 or points[-1].labels != order.size or 2 * points[-2].labels < 0.9 * order.size:
         return None

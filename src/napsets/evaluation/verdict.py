@@ -279,13 +279,13 @@ def foresee(
             between=("calibration" if scored.evidence else "labelled", "predicted"), class_names=class_names,
             score=score, outputs=outputs,
         )  # fmt: skip
-    own, truth = calibrated.scored.level_truth()
-    gaps, count = {}, own.size
+    level_nodes, truth = calibrated.scored.level_truth()
+    gaps, count = {}, level_nodes.size
     if truth.dtype.kind in "iu" and truth.size:
-        places = _evenly(own.size)
+        places = _evenly(level_nodes.size)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NapsetsWarning)  # these nodes calibrated, which is what they are taken for
-            covered = calibrated.predict(positions=own[places], alpha=alpha).contains_own(truth[places])
+            covered = calibrated.predict(positions=level_nodes[places], alpha=alpha).contains_own(truth[places])
         gaps, count = {"class": gap_within(covered, truth[places], alpha)}, places.size
     plain, other = _without_graph(calibrated, alpha, nodes)
     return Verdict(
@@ -303,7 +303,7 @@ def foresee(
         grouped=calibrated.grouped is not None,
         findings=find_all(
             calibrated, alpha, infinite=infinite, nodes=nodes, gaps=gaps, class_names=class_names, looks=looks,
-            accuracy=accuracy_on(kind, outputs[own], truth, outputs[nodes[_evenly(nodes.size)]], looks),
+            accuracy=accuracy_on(kind, outputs[level_nodes], truth, outputs[nodes[_evenly(nodes.size)]], looks),
             trained=scored.data.trained, known=known_to_model(scored.data, nodes),
         ),
         checked=_checked(gaps, looks, count),

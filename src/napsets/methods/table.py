@@ -67,9 +67,9 @@ def make_method(name: str, *, by: object = None, level: Level | str | None = Non
     given = {key: value for key, value in settings.items() if value is not None}
     for key in given:
         choose("settings", key, dict.fromkeys(sorted(settings_of(name))))
-    own = signature(entry).parameters
-    method: Any = entry(**{key: value for key, value in given.items() if key in own})
-    method = replace(method, **{key: value for key, value in given.items() if key not in own})
+    parameters = signature(entry).parameters
+    method: Any = entry(**{key: value for key, value in given.items() if key in parameters})
+    method = replace(method, **{key: value for key, value in given.items() if key not in parameters})
     if isinstance(method, Method) and level is not None:
         method = replace(method, level=_make_level(level, method.level))
     groups = make_groups(by)

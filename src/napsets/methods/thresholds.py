@@ -61,9 +61,9 @@ def find_thresholds(
     cuts = [method.level.cuts(alphas) for method in calibrated]
     searches: dict[Any, list[int]] = {}
     for i, method in enumerate(calibrated):
-        own = method.local
-        shares = isinstance(own, AroundLocal) and method.grouped is None
-        searches.setdefault((type(own), id(getattr(own, "reference", None))) if shares else i, []).append(i)
+        local = method.local
+        shares = isinstance(local, AroundLocal) and method.grouped is None
+        searches.setdefault((type(local), id(getattr(local, "reference", None))) if shares else i, []).append(i)
     thresholds: dict[int, LocalThresholds] = {}
     reports = stages(progress, [1] * len(searches), nodes.size)
     for (key, places), report in zip(searches.items(), reports, strict=True):

@@ -166,9 +166,9 @@ class PredictionIntervals(Prediction):
             len(self), finite.size, float(finite.sum()), len(self) - finite.size, int((self.support == 0).sum())
         )
 
-    def contains_own(self, own: AnyArray) -> BoolArray:
+    def contains_own(self, truth: AnyArray) -> BoolArray:
         """Whether each interval contains its node's target, one entry per interval; nothing is checked."""
-        inside: BoolArray = (self.lower <= own) & (own <= self.upper)
+        inside: BoolArray = (self.lower <= truth) & (truth <= self.upper)
         return inside
 
     def same_as(self, other: object) -> bool:
@@ -185,13 +185,13 @@ class PredictionIntervals(Prediction):
             raise InvalidInputError(f"`targets` must be numbers, one per node; got {y.dtype} of shape {y.shape}")
         return y
 
-    def _check_own(self, own: AnyArray) -> FloatArray:
-        if np.isnan(own).any():
-            row = int(np.isnan(own).argmax())
+    def _check_own(self, truth: AnyArray) -> FloatArray:
+        if np.isnan(truth).any():
+            row = int(np.isnan(truth).argmax())
             raise InvalidInputError(
                 f"`targets` must be known where there is an interval; node {self.nodes[row]} has NaN"
             )
-        return own.astype(np.float64, copy=False)
+        return truth.astype(np.float64, copy=False)
 
     # -- tables ------------------------------------------------------------------------------------------------
 

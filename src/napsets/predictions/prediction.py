@@ -137,7 +137,7 @@ class Prediction(Rows, ABC):
         """The size of each row: the number of labels in a set, the width of an interval."""
 
     @abstractmethod
-    def contains_own(self, own: AnyArray) -> BoolArray:
+    def contains_own(self, truth: AnyArray) -> BoolArray:
         """Whether each row contains its node's truth, one entry per row, as `own_labels` returns it."""
 
     @abstractmethod
@@ -170,7 +170,7 @@ class Prediction(Rows, ABC):
         """Return the truth as an array of its type with one dimension."""
 
     @abstractmethod
-    def _check_own(self, own: AnyArray) -> AnyArray:
+    def _check_own(self, truth: AnyArray) -> AnyArray:
         """Check that the truth of each row is known."""
 
     # -- what is the same ----------------------------------------------------------------------------------------------

@@ -251,9 +251,9 @@ class PredictionSets(Prediction):
         _, column = np.nonzero(self.member)
         return np.split(column, np.cumsum(self.sizes)[:-1]) if len(self) else []
 
-    def contains_own(self, own: AnyArray) -> BoolArray:
+    def contains_own(self, truth: AnyArray) -> BoolArray:
         """Whether each set contains its node's label, one entry per set; nothing is checked."""
-        inside: BoolArray = self.member[np.arange(len(self)), own]
+        inside: BoolArray = self.member[np.arange(len(self)), truth]
         return inside
 
     def same_as(self, other: object) -> bool:
@@ -263,14 +263,14 @@ class PredictionSets(Prediction):
     def _as_truth(self, truth: ArrayLike) -> AnyArray:
         return check_integers("labels", self.of_names(truth, self.class_names))
 
-    def _check_own(self, own: AnyArray) -> IntArray:
-        if own.size and (own.min() < 0 or own.max() >= self.num_classes):
-            row = int(np.argmax((own < 0) | (own >= self.num_classes)))
+    def _check_own(self, truth: AnyArray) -> IntArray:
+        if truth.size and (truth.min() < 0 or truth.max() >= self.num_classes):
+            row = int(np.argmax((truth < 0) | (truth >= self.num_classes)))
             raise InvalidInputError(
                 f"`labels` must be known, from 0 to {self.num_classes - 1}, where there is a set; "
-                f"node {self.nodes[row]} has {own[row]}"
+                f"node {self.nodes[row]} has {truth[row]}"
             )
-        return own.astype(np.int64, copy=False)
+        return truth.astype(np.int64, copy=False)
 
     # -- tables ------------------------------------------------------------------------------------------------
 

@@ -122,11 +122,11 @@ class BoundByLabel(Sealed, BoundAround):
     def _mixed(self, shares: FloatArray, values: FloatArray, label: int) -> FloatArray:
         """Mix the shares among all reference scores with those among the label's own."""
         scores, starts = self._by_label
-        own = scores[starts[label] : starts[label + 1]]
-        mix = self.mix * own.size / (own.size + SHRINK)
+        of_label = scores[starts[label] : starts[label + 1]]
+        mix = self.mix * of_label.size / (of_label.size + SHRINK)
         ranked = (1.0 - mix) * shares
         if mix:
-            ranked = ranked + mix * _share_below(own, values)
+            ranked = ranked + mix * _share_below(of_label, values)
         return ranked + SLOPE * values
 
 

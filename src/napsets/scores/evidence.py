@@ -156,8 +156,8 @@ class Evidence:
         """Count the labels of reference nodes with the same prediction, a node's own left out."""
         counts: FloatArray = self.table[self.predicted[rows]]
         known = np.flatnonzero(self.label_of[rows] >= 0)
-        own = known, self.label_of[rows[known]]
-        counts[own] = np.maximum(counts[own] - 1.0, 0.0)
+        cells = known, self.label_of[rows[known]]
+        counts[cells] = np.maximum(counts[cells] - 1.0, 0.0)
         return counts
 
     def _similar(self, rows: IntArray, count: int) -> FloatArray:

@@ -67,15 +67,15 @@ class InformedIntervals:
         self, outputs: AnyArray, u: FloatArray, graph: Graph | None, reference: Labelled
     ) -> BoundInformedIntervals:
         """Learn from the reference targets, and return the score with their evidence."""
-        graph, own = require_graph(graph), self.base.check(outputs)
-        features = _features(own, residual_sums(graph, self.base.centre(own), reference, self.hops))
-        coefficients = self._fit(features, own, reference)
-        shifted = sealed(self._shifted(features, own, coefficients))
-        return BoundInformedIntervals(self.base, shifted, own, sealed(coefficients), reference)
+        graph, model = require_graph(graph), self.base.check(outputs)
+        features = _features(model, residual_sums(graph, self.base.centre(model), reference, self.hops))
+        coefficients = self._fit(features, model, reference)
+        shifted = sealed(self._shifted(features, model, coefficients))
+        return BoundInformedIntervals(self.base, shifted, model, sealed(coefficients), reference)
 
-    def _fit(self, features: FloatArray, own: FloatArray, reference: Labelled) -> FloatArray:
+    def _fit(self, features: FloatArray, model: FloatArray, reference: Labelled) -> FloatArray:
         """Fit each output by quantile regression on the reference; keep the model's own output if that fails."""
-        coefficients = np.eye(own.shape[1], features.shape[1], k=1)
+        coefficients = np.eye(model.shape[1], features.shape[1], k=1)
         if reference.nodes.size >= _FEWEST_EACH * features.shape[1]:
             kept = evenly(reference.nodes.size, _MOST_FITTED)
             nodes, targets = reference.nodes[kept], np.asarray(reference.labels, dtype=np.float64)[kept]
@@ -86,8 +86,8 @@ class InformedIntervals:
                     coefficients[column] = beta
         return coefficients
 
-    def _shifted(self, features: FloatArray, own: FloatArray, coefficients: FloatArray) -> FloatArray:
-        shifted = own.copy()
+    def _shifted(self, features: FloatArray, model: FloatArray, coefficients: FloatArray) -> FloatArray:
+        shifted = model.copy()
         for column in self.base.quantiles:
             shifted[:, column] = features @ coefficients[column]
         checked: FloatArray = self.base.check(shifted)
@@ -110,9 +110,9 @@ class BoundInformedIntervals(BoundIntervals):
         return int(self.coefficients.shape[1] - self.model.shape[1] - 1)
 
 
-def _features(own: FloatArray, sums: list[FloatArray]) -> FloatArray:
+def _features(model: FloatArray, sums: list[FloatArray]) -> FloatArray:
     """Return the regressors: 1, the model's outputs, and the mean residuals around each node."""
-    return np.column_stack([np.ones(own.shape[0]), own, *residual_means(sums)])
+    return np.column_stack([np.ones(model.shape[0]), model, *residual_means(sums)])
 
 
 def residual_means(sums: list[FloatArray]) -> list[FloatArray]:
