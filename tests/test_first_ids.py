@@ -66,6 +66,11 @@ def test_an_id_that_no_node_has_is_refused() -> None:
         match=r"`nodes` must hold ids that are among the ids; 2 are not, 3 first. For positions pass positions=",
     ):
         split.predict([3, 5])
+    named = ns.SplitConformal().calibrate(P, Y, KNOWN, ids=NAMES)
+    with pytest.raises(ns.InvalidInputError, match="names that are among the ids; 1 are not, 'nobody' first"):
+        named.predict([str(NAMES[0]), "nobody"])
+    with pytest.raises(ns.InvalidInputError, match="`nodes` must be numbers, unless the nodes' names are passed to"):
+        ns.SplitConformal().calibrate(P, Y, KNOWN).predict(["nobody"])
 
 
 def test_a_set_is_found_by_its_id() -> None:

@@ -267,9 +267,3 @@ def test_weights_and_shifts_are_explained() -> None:
     assert own.reached_mass >= own.needed_mass
     shifted = ns.inspect_node(ns.Method("aps", ns.LabelShift([1, 2, 1, 1])).calibrate(GRAPH, P, Y, KNOWN), place)
     assert shifted.reason().startswith("Labelled nodes are weighted by the ratio of their class")
-
-
-def test_a_known_shift_has_importance_weights() -> None:
-    ratio = 1.0 + (GRAPH.degrees > np.median(GRAPH.degrees))
-    shifted = ns.Method("aps", ns.CovariateShift(ratio)).calibrate(GRAPH, P, Y, KNOWN).predict(REST)
-    assert len(shifted) == REST.size

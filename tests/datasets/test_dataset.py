@@ -40,12 +40,6 @@ def test_masks_are_taken_for_indices():
     assert NodeDataset(**GOOD | {"test": mask}).test.tolist() == [3, 5]
 
 
-def test_its_arrays_cannot_be_written_to():
-    data = NodeDataset(**GOOD)
-    with pytest.raises(ValueError, match="read-only"):
-        data.labels[0] = 1
-
-
 def test_class_names_fix_the_number_of_classes():
     assert NodeDataset(**GOOD).num_classes == 2
     assert NodeDataset(**GOOD, class_names=("cat", "dog")).num_classes == 2

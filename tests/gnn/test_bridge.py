@@ -58,13 +58,6 @@ def test_evidence_teaches_as_it_does_elsewhere(world, tiny, within):
     assert np.array_equal(calibrated.scored.level_nodes, np.flatnonzero(masks[0]))
 
 
-def test_masks_and_indices_are_the_same(world, tiny):
-    model, data, calibration, nodes = world
-    by_index = predict_sets(model, data, calibration, nodes)
-    by_mask = predict_sets(model, data, data.val_mask, data.test_mask)
-    assert np.array_equal(by_index.member, by_mask.member)
-
-
 def test_labels_outside_the_calibration_nodes_are_not_looked_at(world):
     model, data, calibration, nodes = world
     before = predict_sets(model, data, calibration, nodes, 0.2)

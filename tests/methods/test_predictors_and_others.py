@@ -11,7 +11,6 @@ import napsets as ns
 from napsets.levels import Exact
 from napsets.localisers import Hops
 from napsets.methods import Method, make_method
-from oracles import same_bits
 
 from .conftest import CALIBRATION, GRAPH, NODES, SIZE, P, Y, naps
 
@@ -146,29 +145,9 @@ def test_names_of_nodes_and_classes_travel_to_the_sets_also_through_a_file(tmp_p
         assert np.array_equal(sets.member, which.predict([301, 399]).member)
 
 
-def test_a_name_that_no_node_has_is_refused():
-    predictor = ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, ids=NAMES)
-    with pytest.raises(ns.InvalidInputError, match="names that are among the ids; 1 are not, 'user-400' first"):
-        predictor.predict(["user-399", "user-400"])
-    with pytest.raises(
-        ns.InvalidInputError, match="`nodes` must be numbers, unless the nodes' names are passed to calibrate"
-    ):
-        naps().predict(["user-399"])
-
-
 def test_class_names_must_be_as_many_as_classes():
     with pytest.raises(ns.InvalidInputError, match="`class_names` must have one name per class, 5; got 2"):
         ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, class_names=["a", "b"])
-
-
-def test_other_libraries_graphs_calibrate_to_the_same_bits():
-    import networkx as nx
-
-    path = np.stack([np.arange(SIZE - 1), np.arange(1, SIZE)])
-    own = ns.NAPS(hops=20).calibrate(ns.Graph.from_edge_index(path, SIZE), P, Y, calibration=CALIBRATION)
-    for graph in (path, nx.path_graph(SIZE), ns.Graph.from_edge_index(path, SIZE).to_scipy()):
-        other = ns.NAPS(hops=20).calibrate(graph, P, Y, calibration=CALIBRATION)
-        assert same_bits(own.predict(NODES).thresholds, other.predict(NODES).thresholds)
 
 
 def test_a_graph_of_another_size_than_the_probabilities_is_refused():

@@ -20,7 +20,7 @@ from oracles import (
     STRATEGIES,
     adjacency_sets,
     hops_from,
-    reaches,
+    pooled_threshold,
     same_bits,
     shortest_edges,
     summed_threshold,
@@ -99,35 +99,6 @@ def test_no_bit_of_any_threshold_differs_in_100_000_random_cases():
     assert finite > thresholds / 10
     assert plateaus > thresholds / 10
     assert thresholds - finite > thresholds / 10
-
-
-def pooled_threshold(others, weights, level, rule, pool, alike):
-    """Follow the definition in Python floats: `others` are (score, hop, same) of all calibration nodes that count."""
-    others = sorted(others)
-    same_size = sum(same for _, _, same in others)
-    factors = [*weights]
-    if pool > 0 and others:
-        factors.append(pool / len(others))
-    if alike > 0 and same_size:
-        factors.append(alike / same_size)
-    counts = [0] * len(weights)
-    everyone = alike_ones = 0
-    masses = []
-    for _, hop, same in [(0, 0, 0), *others]:
-        if masses:
-            everyone, alike_ones = everyone + 1, alike_ones + same
-            if 1 <= hop <= len(weights):
-                counts[hop - 1] += 1
-        extra = ([everyone] if pool > 0 and others else []) + ([alike_ones] if alike > 0 and same_size else [])
-        mass = 0.0
-        for factor, count in zip(factors, [*counts, *extra], strict=True):
-            mass += factor * count
-        masses.append(mass)
-    total = masses[-1]
-    if reaches(0.0, total, level, rule):
-        return -math.inf
-    scores = [-math.inf, *(score for score, _, _ in others)]
-    return next((s for s, mass in zip(scores, masses, strict=True) if reaches(mass, total, level, rule)), math.inf)
 
 
 POOLS = (0.0, 0.0, 0.3, 1.0, 2.0, 7.0, 50.0)
