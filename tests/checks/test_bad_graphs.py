@@ -199,6 +199,11 @@ ROWS = {
         "`fallback` must be 'full' or 'global'; got 'none'",
     ),
     "too few ids": (lambda: calibrate(ids=[1, 2]), "`ids` must have one entry per node, 5; got shape (2,)"),
+    "ids of fractions to draw numbers from": (
+        lambda: ns.node_uniforms([0.5]),
+        "`ids` must be integers or strings; got dtype float64",
+    ),
+    "ids beyond 64 bits": (lambda: ns.node_uniforms([2**70]), "`ids` must be integers of 64 bits or strings: "),
     "ids that are fractions": (
         lambda: calibrate(ids=np.linspace(0, 1, 5)),
         "`ids` must be integers or strings; got dtype float64",
@@ -227,6 +232,10 @@ ROWS = {
         "`partition` must hold nodes that have a set; node 2 has none",
     ),
     "a part out of range": (lambda: ns.pccv(sets(), [0] * 5, [[9]]), "`partition` must hold ids from 0 to 4; got 9"),
+    "degrees of another graph": (
+        lambda: ns.coverage_by_degree(sets(), [0] * 5, ns.Graph.from_edge_index([[0], [1]], 2)),
+        "`graph` must have the nodes of the sets; it has no node 3",
+    ),
     "degree bins that fall": (
         lambda: ns.coverage_by_degree(sets(), [0] * 5, GRAPH, bins=[3, 1]),
         "`bins` must be a number of groups or ascending degrees; got [3, 1]",

@@ -97,6 +97,10 @@ ROWS = {
         lambda: calibrate_split(labels=[0, 1, 2, -2, 0]),
         "`labels` must be from 0 to 3, or −1 for unknown; got -2",
     ),
+    "a label beyond 64 bits": (
+        lambda: calibrate(labels=np.array([2**70, 1, 2, 3, None], dtype=object)),
+        "`labels` must hold numbers of at most 64 bits; got 1180591620717411303424 among them",
+    ),
     "labels between classes": (lambda: calibrate(labels=Y + 0.5), "`labels` must hold integers; got dtype float64"),
     "labels that are names": (
         lambda: calibrate(labels=list("abcde")),

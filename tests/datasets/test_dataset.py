@@ -60,6 +60,7 @@ def test_class_names_fix_the_number_of_classes():
         ({"features": [["a"]] * 6}, "`features` must be a table of numbers"),
         ({"labels": [0, 1, 0, 1, 0, -2]}, "`labels` must be from 0 to 1"),
         ({"labels": [0, 1]}, "`labels` must have one entry per node"),
+        ({"labels": [2**62] * 6}, "`labels` must number the classes from 0, up to 2,147,483,647"),
         ({"class_names": ("only",)}, "`labels` must be from 0 to 0"),
         ({"train": [0, 1, 2]}, "`validation` must not overlap `train`; nodes in both: 1, the first is 2"),
         ({"test": [1]}, "`test` must not overlap `train`"),
