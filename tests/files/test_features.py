@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas
 import pytest
 
 import napsets as ns
-from napsets.files import read_features, read_inputs, read_sets
+from napsets.files import read_features, read_inputs, read_probabilities, read_sets
 from worlds import make_world, write
 
 
@@ -32,6 +33,16 @@ def test_rows_come_in_any_order_and_stand_by_their_nodes(tmp_path, world, featur
     columns = {"node": world.ids[turn]} | {f"x{i}": features[turn, i] for i in range(3)}
     path = write(tmp_path / f"features{suffix}", columns)
     np.testing.assert_allclose(read_features(path, inputs_of(world).ids), features)
+
+
+def test_the_index_that_pandas_writes_is_no_column(tmp_path, world, features):
+    """Of shuffled or filtered rows, `DataFrame.to_parquet` writes the index as one more column of numbers."""
+    frame = pandas.DataFrame({"node": world.ids} | {f"x{i}": features[:, i] for i in range(3)})
+    frame.sample(frac=1, random_state=0).to_parquet(tmp_path / "features.parquet")
+    np.testing.assert_array_equal(read_features(tmp_path / "features.parquet", inputs_of(world).ids), features)
+    pandas.read_parquet(world.probabilities_file).sample(frac=1, random_state=0).to_parquet(tmp_path / "p.parquet")
+    one, other = (read_probabilities(path) for path in (world.probabilities_file, tmp_path / "p.parquet"))
+    assert one.class_names == other.class_names
 
 
 def test_the_command_compares_nodes_by_them_and_explains_what_it_wrote(tmp_path, world, features, run):

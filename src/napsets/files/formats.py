@@ -41,6 +41,9 @@ _NAMELESS = {"edges": ("source", "target", "weight"), "labels": ("node", "label"
 #: Where pyarrow found a cell of CSV that is no number; the header is row 1, and blank lines do not count.
 _NO_NUMBER = re.compile(r"column #(\d+): Row #(\d+): CSV conversion error to double")
 
+#: The name that pandas gives an index without a name in Parquet; it is read by nobody else as a column.
+_PANDAS_INDEX = r"__index_level_\d+__"
+
 
 @dataclass(frozen=True)
 class TableFile:
@@ -159,7 +162,7 @@ def open_table(name: str, path: str | os.PathLike[str], reading: Reading = PLAIN
             schema = _parquet(source).schema
             sidecar = source / SIDECAR  # what a folder of parts says of them all, where Spark's engine has written it
             settings = sidecar.read_bytes() if sidecar.is_file() else (schema.metadata or {}).get(METADATA_KEY)
-            theirs = list(schema.names)
+            theirs = [column for column in schema.names if not re.fullmatch(_PANDAS_INDEX, column)]
     names = theirs
     if kind == "csv" and not table.has_header:
         known = _NAMELESS.get(name, ("node",))
