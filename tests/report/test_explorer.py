@@ -134,3 +134,14 @@ def test_many_classes_and_methods_leave_room_for_fewer_nodes_and_shorter_tables(
             assert len(rows) in (12, 13)
             assert shown["true"] in {row[0] for row in rows}
             assert re.fullmatch(r"1[23] of 30 are shown\.", note)
+
+
+def test_a_users_words_stand_in_what_is_explained_and_names_of_classes_stay(world) -> None:
+    compared = compare(**(world | {"methods": ["split", "informed"]}), alphas=CURVE_ALPHAS)
+    page = page_data(compared, class_names=["node", "class", "c", "d", "e"], words="shop, branch of trade")
+    of_node = page.explorer.shown[page.explorer.start][page.shown.place]
+    kinds = [row[0] for title, _, rows, *_ in of_node["tables"] if title.startswith("Evidence") for row in rows]
+    assert "labels of shops with the same predicted branch of trade" in kinds
+    labels = next(rows for _, head, rows, *_ in of_node["tables"] if head[0] == "label")
+    assert {"node", "class"} <= {row[0] for row in labels}
+    assert page.specs["funnel"]["layer"][0]["encoding"]["x"]["title"] == "Shops in the neighbourhood"

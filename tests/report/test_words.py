@@ -30,6 +30,7 @@ from napsets.report.words import Words, code, quoted, sentence, sizes_text, unbr
         (Words.parse("package, build system", "set").nodes, "packages"),
         (Words.parse("package, build system", "set").Labels, "Build systems"),
         (Words.parse("city, country", "set").labels, "countries"),
+        (Words.parse("shop, branch of trade", "set").Labels, "Branches of trade"),
         (Words.parse("city", "interval").label, "value"),
         (Words.parse(None, "set").put("3 of 7 classes"), "3 of 7 classes"),
     ],
@@ -40,9 +41,15 @@ def test_names_and_sizes_are_written_as_people_do(written: Any, expected: Any) -
 
 def test_a_users_words_leave_code_quoted_names_and_parts_of_words_alone() -> None:
     words = Words.parse("page, topic", "set")
-    assert words.put("Nodes of a node: 2 classes") == "Nodes of a page: 2 topics"
+    assert words.put("Nodes of a node: 2 classes") == "Pages of a page: 2 topics"
     for text in ("`--by class` and `nodes`", "“class” and “node”", "node-js, subclass, node.js, ./class"):
         assert words.put(text) == text
+
+
+def test_a_users_words_stand_in_the_titles_of_charts_and_nowhere_else() -> None:
+    spec = {"layer": [{"encoding": {"x": {"field": "nodes", "title": "Nodes in the neighbourhood"}}}], "width": 3}
+    worded = {"layer": [{"encoding": {"x": {"field": "nodes", "title": "Pages in the neighbourhood"}}}], "width": 3}
+    assert Words.parse("page, topic", "set").put_titles(spec) == worded
 
 
 def test_what_stands_between_backticks_is_code_and_the_rest_is_escaped() -> None:

@@ -9,6 +9,7 @@ import base64
 import gzip
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -166,8 +167,8 @@ def _of(shown: Shown, parts: Parts, calibrated: Calibrated, seen: NodeInspection
         seen, lambda nodes: [shown_name(name) for name in names[nodes].tolist()], shown.comparison.truth,
         parts.class_names, _NEIGHBOURS,
     )  # fmt: skip
-    truth = shown.comparison.truth[seen.node]
-    facts = [[name, value] for name, value in explained.head().rows if name not in ("set", "interval")]
+    truth, put = shown.comparison.truth[seen.node], shown.words.put
+    facts = [[put(name), value] for name, value in explained.head().rows if name not in ("set", "interval")]
     tables = [_shortened(table, parts, seen, truth) for table in explained.tables(calibration=False)]
     if isinstance(seen, SetInspection):
         outcome, covers = _named(seen, parts.class_names), bool(seen.member[truth])
@@ -184,11 +185,19 @@ def _of(shown: Shown, parts: Parts, calibrated: Calibrated, seen: NodeInspection
         score = np.clip(calibrated.score.at(np.array([seen.node]), np.array([truth]))[0], edges[0], edges[-1])
         marks = [[true, float(score), covers]]
     return {
-        "outcome": outcome, "true": true, "covers": covers, "facts": facts, "reason": seen.reason(),
-        "tables": [[table.title, list(table.head), list(table.rows), table.left, table.note] for table in tables],
+        "outcome": outcome, "true": true, "covers": covers, "facts": facts, "reason": put(seen.reason()),
+        "tables": [_worded(table, parts.class_names, put) for table in tables],
         "bars": _bars(seen, edges), "marks": marks, "low": float(edges[0]), "high": float(edges[-1]),
         "threshold": seen.threshold if np.isfinite(seen.threshold) else None, "support": seen.support,
     }  # fmt: skip
+
+
+def _worded(table: TextTable, classes: Sequence[str], put: Callable[[str], str]) -> list[Any]:
+    """Return a table for the page, with the user's words in what is no name of a class or node."""
+    head = [name if name in classes else put(name) for name in table.head]
+    kinds = table.head[0] == "kind"  # of evidence; elsewhere rows are of nodes and classes
+    rows = [[put(str(row[0])), *row[1:]] if kinds else list(row) for row in table.rows]
+    return [put(table.title), head, rows, table.left, put(table.note)]
 
 
 def _named(seen: SetInspection, classes: Sequence[str]) -> list[str]:

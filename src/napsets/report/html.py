@@ -46,7 +46,8 @@ def filled(template: str, **values: Any) -> str:
     page: str = environment.get_template(template).render(
         style=assets["css"], script=assets["js"], library=library(), **values
     )
-    return page
+    words, script, rest = page.partition("<script")
+    return unbroken(words) + script + rest
 
 
 @lru_cache(maxsize=1)

@@ -151,7 +151,7 @@ def _cards(shown: Shown, focus: Row, base: Row) -> list[tuple[str, str, list[str
     against = beside(wide(base["shared_width"])) if math.isfinite(base["shared_width"]) else ""
     shared = f"where all are finite {wide(focus['shared_width'])}{' compared with ' * bool(against)}{against}"
     half = f"half of the intervals from {wide(focus['narrow'])} to {wide(focus['broad'])} wide"
-    endless = f"intervals of {focus['nodes']:,} have no end, because too few calibration nodes are near"
+    endless = f"intervals of {focus['nodes']:,} have no end, because too few calibration {shown.words.nodes} are near"
     return [
         ("Mean width", wide(focus["mean_width"]), [beside(wide(base["mean_width"])), "" if enough else shared]),
         ("Median width", wide(focus["median_width"]), [beside(wide(base["median_width"])), half]),

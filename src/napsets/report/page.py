@@ -315,7 +315,7 @@ def _charts(data: ReportData) -> dict[str, Row]:
         specs["more-labels"] = charts.with_labels(looks, data.more.rows(), parts.size)
     if data.balls:
         specs["funnel"] = charts.funnel(looks, data.balls, data.comparison.alpha, parts.about[0])
-    return specs
+    return {name: shown.words.put_titles(spec) for name, spec in specs.items()} if shown.words.given else specs
 
 
 def shown_methods(comparison: Comparison) -> list[ShownMethod]:

@@ -180,7 +180,7 @@ def _cards(shown: Shown, focus: Row, base: Row) -> list[tuple[str, str, list[str
             f"{focus['infinite']:,}",
             [
                 f"of {focus['nodes']:,} {shown.words.nodes} get every {shown.words.label}, because there are too few "
-                f"calibration nodes near them"
+                f"calibration {shown.words.nodes} near them"
             ],
         ),
     ]

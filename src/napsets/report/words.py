@@ -12,7 +12,7 @@ import numpy as np
 from napsets.checks.text import visible
 
 #: Words of sentences made elsewhere that the user's own words replace; names that contain them are left alone.
-_PLAIN = re.compile(r"(?<![\w`“./-])(nodes?|class(?:es)?)(?![\w`”/-]|\.\w)")
+_PLAIN = re.compile(r"(?<![\w`“./-])([Nn]odes?|[Cc]lass(?:es)?)(?![\w`”/-]|\.\w)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,13 +98,34 @@ class Words:
         if not self.given:
             return text
         own = {"node": self.node, "nodes": self.nodes, "class": self.label, "classes": self.labels}
+        own |= {word.capitalize(): f"{mine[:1].upper()}{mine[1:]}" for word, mine in own.items()}
         parts = text.split("`")
         parts[::2] = [_PLAIN.sub(lambda match: own[match[0]], part) for part in parts[::2]]
         return "`".join(parts)
 
+    def put_titles(self, spec: Any) -> Any:
+        """Return a chart's specification with the user's words in the titles of axes and tooltips."""
+        if isinstance(spec, list):
+            return [self.put_titles(part) for part in spec]
+        if not isinstance(spec, dict):
+            return spec
+        return {
+            key: self.put(part) if key == "title" and isinstance(part, str) else self.put_titles(part)
+            for key, part in spec.items()
+        }
+
 
 def plural(word: str) -> str:
-    """Return the plural of a word."""
+    """Return the plural of a word, or of the first word of one such as "branch of trade".
+
+    Examples
+    --------
+    >>> plural("city"), plural("build system"), plural("branch of trade")
+    ('cities', 'build systems', 'branches of trade')
+    """
+    head, of, rest = word.partition(" of ")
+    if of:
+        return f"{plural(head)}{of}{rest}"
     if word.endswith("y") and word[-2:-1] not in "aeiou":
         return f"{word[:-1]}ies"
     return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
