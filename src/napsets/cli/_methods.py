@@ -110,6 +110,11 @@ class MethodOptions:
         """The name of the method."""
         return self.method or DEFAULT_METHOD
 
+    @property
+    def graph_optional(self) -> bool:
+        """Whether there need not be a graph: there are features, or the method uses none."""
+        return self.features is not None or not make_method(self.name).needs_graph
+
     def switched(self, context: typer.Context) -> str | None:
         """Return a note where other options than --method chose the method."""
         flags = [f"--{key.replace('_', '-')}" for key in _SETTINGS_OF_NAPS if is_given(context, key)]

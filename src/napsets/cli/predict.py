@@ -66,11 +66,11 @@ class Source:
         return bool(flags)
 
     def files(self, *, graph_optional: bool = False) -> InputFiles:
-        """Return the files, all of which must be named; with features, there need not be a graph."""
+        """Return the files, all of which must be named, but that of a graph where it is optional."""
         needed = ("probabilities", "labels") if graph_optional else ("edges", "probabilities", "labels")
         for key in needed:
             if getattr(self, key) is None:
-                instead = "--features, " * (key == "edges") + "--store or --method-file"
+                instead = "--features, --method split, " * (key == "edges") + "--store or --method-file"
                 raise typer.BadParameter(f"Missing option; pass it, or {instead}", param_hint=f"--{key}")
         return InputFiles(self.edges, self.probabilities, self.labels, self.evidence)  # type: ignore[arg-type]
 
@@ -181,7 +181,7 @@ def predict(
 def _check(request: Request) -> None:
     """Say which options have no effect, and refuse those that the task does not know."""
     read, method = request.read, request.method
-    request.source.files(graph_optional=method.features is not None)
+    request.source.files(graph_optional=method.graph_optional)
     request.run.notes([method.switched(request.context), *ignored(request.context, method.name)])
     read.refuse({"--logits": read.logits, "--features": method.features is not None})
     if read.prediction is PredictionIntervals:
@@ -193,7 +193,7 @@ def _predict_here(request: Request) -> dict[str, Any]:
     from napsets.evaluation.verdict import foresee
 
     read, options = request.read, request.method
-    files = request.source.files(graph_optional=options.features is not None)
+    files = request.source.files(graph_optional=options.graph_optional)
     with wrong_use("--output"):
         check_writable(request.target)
     options.check(read)
