@@ -28,15 +28,12 @@ def explain(engine: Engine, node: NodeId, slot: int, sets: PredictionSets) -> Js
     (probabilities,), (scores,) = engine.candidates(slots)
     p_values = engine.p_values(slots)[0]
     names, around = state.class_names or range(scores.size), _labelled_around(state, slot)
-    thresholds = sets.thresholds if sets.label_thresholds is None else sets.label_thresholds[0]
-    thresholds = np.broadcast_to(thresholds, scores.shape)
     return set_rows([node], sets)[0] | {
-        "reason": _reason(sets, thresholds, p_values),
+        "reason": _reason(sets, p_values),
         "candidates": _rows(
             label=names,
             probability=probabilities.tolist(),
             score=map(_finite, scores.tolist()),
-            threshold=map(_finite, thresholds.tolist()),
             p_value=p_values.tolist(),
             member=sets.member[0].tolist(),
         ),
@@ -90,16 +87,14 @@ def _labelled_around(state: State, slot: int) -> list[tuple[NodeId, int, int]]:
     return around
 
 
-def _reason(sets: PredictionSets, thresholds: FloatArray, p_values: FloatArray) -> str:
+def _reason(sets: PredictionSets, p_values: FloatArray) -> str:
     """Explain in a few sentences what decides which labels are in the set."""
-    alpha, support = f"alpha = {sets.alpha:g}", int(sets.support[0])
-    if np.isposinf(thresholds).all():
+    alpha, support, threshold = f"alpha = {sets.alpha:g}", int(sets.support[0]), float(sets.thresholds[0])
+    if threshold == math.inf:
         return f"Too few labels count for this node to leave out any label at {alpha}: the set has every label."
-    low, high = (in_digits(float(end)).replace("inf", "∞") for end in (thresholds.min(), thresholds.max()))
-    which = f"the threshold {low}" if low == high else f"its own threshold, from {low} to {high}"
     text = (
-        f"A label is in the set if its p-value is above {alpha}, that is, if its score is at most {which}. The "
-        f"threshold is based on {support:,} labelled nodes."
+        f"A label is in the set if its p-value is above {alpha}, that is, if its score is at most the threshold "
+        f"{in_digits(threshold).replace('inf', '∞')}. The threshold is based on {support:,} labelled nodes."
     )
     if sets.member.any() and not (p_values > sets.alpha).any():
         text += " No label's p-value is that large: the best label stands in for the empty set."

@@ -261,8 +261,7 @@ class Live(Logged):
         -------
         dict
             The set as the service returns it; ``reason``, a few sentences; ``candidates``, one entry per class with its
-            probability, score, threshold and p-value; ``neighbours``, up to 50 labelled nodes within two hops, nearest
-            first.
+            probability, score and p-value; ``neighbours``, up to 50 labelled nodes within two hops, nearest first.
         """
         with self._busy:
             slots = self._state.names.known("id", as_ids("id", id))
