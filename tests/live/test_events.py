@@ -181,6 +181,34 @@ def test_rows_that_grow_and_shrink_hold_the_edges_that_they_should(directed, see
         assert adjacency.edges == len(edges)
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_many_edges_at_once_make_the_rows_of_a_graph(directed):
+    rng, adjacency = np.random.default_rng(4), GrowingAdjacency(directed)
+    adjacency.add_nodes(300)
+    batches = [rng.integers(0, 300, (2, count)) for count in (20, 9_000, 5_000, 40)]
+    for number, batch in enumerate(batches, 1):
+        adjacency.add_edges(*batch)
+        graph = ns.Graph.from_edge_index(np.hstack(batches[:number]), 300, directed=directed)
+        offsets, columns = adjacency.packed()
+        assert np.array_equal(offsets, graph.indptr)
+        assert np.array_equal(columns, graph.indices)
+        assert adjacency.edges == graph.indices.size
+
+
+def test_a_batch_that_is_too_large_for_a_row_of_the_log_is_read_as_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("napsets.live.store._ROW_BYTES", 500)
+    live, ids = ns.Live("split", alpha=0.3), [f"node {i}" for i in range(200)]
+    batch = [("add_nodes", ids, np.full((200, 2), 0.5)), ("add_labels", ids[:90], [0, 1] * 45)]
+    assert live.update(batch, key="once")
+    assert not live.update(batch, key="once")
+    live.save(tmp_path / "store")
+    (tmp_path / "store" / "snapshot.npz").unlink()
+    with ns.Live.open(tmp_path / "store", read_only=True) as again:
+        assert len(list(again._store.rows())) > 10
+        assert again.status() == live.status()
+        assert again.predict().same_as(live.predict())
+
+
 def test_an_integer_and_a_text_that_look_alike_keep_their_names():
     live = ns.Live("split", alpha=0.5)
     live.add_nodes([1, "1", "b"], [[0.9, 0.1], [0.1, 0.9], [0.5, 0.5]])
