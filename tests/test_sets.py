@@ -133,6 +133,7 @@ def test_sets_cannot_be_changed_by_assignment():
         ({"support": [1]}, r"`support` must have one entry per node, 2; got shape \(1,\)"),
         ({"effective_size": [[1.0, 1.0]]}, "`effective_size` must have one entry per node"),
         ({"support": ["a", "b"]}, "`support` must hold numbers"),
+        ({"member": np.ones((2, 2))}, "`member` must be boolean of shape"),
         ({"thresholds": [0.5, float("nan")]}, "`thresholds` must hold numbers, none of them NaN"),
     ],
 )

@@ -21,12 +21,6 @@ def files_as_toml(world) -> str:
     return f'edges = "{world.edges}"\nprobabilities = "{world.probabilities_file}"\nlabels = "{world.labels_file}"\n'
 
 
-def test_files_and_settings_come_from_it(tmp_path, run_json, world, config):
-    path = config(files_as_toml(world) + f'alpha = 0.3\n[predict]\noutput = "{tmp_path}/s.parquet"\nhops = 1\n')
-    answer = run_json("predict", "--config", path)
-    assert (answer["alpha"], answer["hops"], answer["decay"]) == (0.3, 1, "uniform")
-
-
 def test_flags_come_first_then_the_command_then_the_rest(tmp_path, run_json, world, config):
     path = config(files_as_toml(world) + "alpha = 0.3\nhops = 3\nseed = 7\n[predict]\nhops = 1\nseed = 8\n")
     answer = run_json("predict", "--seed", 9, "--config", path, "-o", tmp_path / "s.parquet")

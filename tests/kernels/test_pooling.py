@@ -26,7 +26,7 @@ from oracles import (
     same_bits,
     scipy_distances,
 )
-from searches import make_layout, search_thresholds
+from searches import make_layout
 from strategies import TIED, alphas, cases
 
 LEVELS = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 1.0]
@@ -133,19 +133,6 @@ def test_no_hops_and_a_pool_of_everyone_is_split_conformal_prediction(case, alph
             reference = Reference(np.array(case.calibration), np.array(case.scores), index.adjacency.num_nodes)
             split = Everyone().fit(reference).thresholds(np.array([node]), [Cut(1.0 - float(alpha))]).values[0]
             assert np.array_equal(thresholds.ravel(), split)  # −0 and 0 are one score
-
-
-def test_no_pool_is_what_it_was(world):
-    index, _, _, groups = world
-    nodes = np.arange(0, index.adjacency.num_nodes, 11)
-    plain = search_thresholds(index, nodes, np.ones(2), 0.1)
-    for pools in (np.zeros(1), None):
-        values, counts = find_thresholds(
-            index, nodes, np.ones((1, 2)),
-            Reach(np.array([0.9]), ROUNDING, pools=pools, alikes=np.zeros(1), groups=groups),
-        )  # fmt: skip
-        assert same_bits(values[:, 0, 0], plain.values[0, 0])
-        assert np.array_equal(counts, plain.hop_counts)
 
 
 @given(

@@ -65,34 +65,6 @@ def test_thresholds_and_counts_equal_a_search_over_sets(world, hops):
         assert thresholds.hop_counts.tolist() == [counts.tolist() for _, counts in expected[0]], strategy
 
 
-@pytest.mark.parametrize("hops", [2, 5])
-def test_all_strategies_agree_on_any_number_of_threads(world, hops):
-    graph, _, calibration, scores = world
-    index = make_layout(graph, scores, calibration)
-    every = np.arange(0, graph.num_nodes, 5)
-    weights = np.stack([np.ones(hops), 0.5 ** np.arange(1, hops + 1)])
-    results = [
-        search_thresholds(index, every, weights, [0.1, 0.3], strategy=strategy, threads=threads)
-        for strategy in (*STRATEGIES, None)
-        for threads in (1, 3)
-    ]
-    for other in results[1:]:
-        assert same_bits(other.values, results[0].values)
-        assert np.array_equal(other.hop_counts, results[0].hop_counts)
-
-
-def test_more_hops_than_the_graph_is_deep_change_only_the_columns_of_zeros(world):
-    graph, _, calibration, scores = world
-    index = make_layout(graph, scores, calibration)
-    nodes = np.arange(0, graph.num_nodes, 97)
-    for strategy in STRATEGIES:
-        deep = search_thresholds(index, nodes, np.ones(50), 0.1, strategy=strategy)
-        deeper = search_thresholds(index, nodes, np.ones(64), 0.1, strategy=strategy)
-        reached = deeper.hop_counts[:, 50:].sum()
-        assert reached == 0
-        assert same_bits(deep.values, deeper.values)
-
-
 def test_few_sources_are_searched_by_id_and_many_by_number_to_the_same_bits(world, monkeypatch):
     graph, _, calibration, scores = world
     nodes = np.random.default_rng(1).permutation(graph.num_nodes)[:40]

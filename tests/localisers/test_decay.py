@@ -26,10 +26,6 @@ def test_a_decay_gives_one_weight_a_hop(decay, weights):
     assert decayed.dtype == np.float64
 
 
-def test_no_hops_have_no_weights():
-    assert ns.hop_weights("uniform", 0).shape == (0,)
-
-
 def test_a_new_decay_is_one_more_entry(monkeypatch):
     monkeypatch.setitem(DECAYS, "square", lambda k: 1 / k**2)
     assert ns.hop_weights("square", 2).tolist() == [1, 0.25]
