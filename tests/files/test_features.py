@@ -45,6 +45,15 @@ def test_the_index_that_pandas_writes_is_no_column(tmp_path, world, features):
     assert one.class_names == other.class_names
 
 
+def test_an_index_in_csv_is_refused(tmp_path, world, features):
+    frame, path = pandas.DataFrame({"node": world.ids, "x": features[:, 0]}), tmp_path / "features.csv"
+    for _ in range(2):  # once without a name, and once as pandas calls it
+        frame.to_csv(path, index="Unnamed: 0" not in frame)
+        with pytest.raises(ns.FileFormatError, match=r"`features` must have a name for each column; .* Write it with"):
+            read_features(path, inputs_of(world).ids)
+        frame = pandas.read_csv(path)
+
+
 def test_the_command_compares_nodes_by_them_and_explains_what_it_wrote(tmp_path, world, features, run):
     path = write(tmp_path / "f.parquet", {"node": world.ids} | {f"x{i}": features[:, i] for i in range(3)})
     target = tmp_path / "sets.parquet"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: The arguments of probabilities and of features, and what a column of lists is called in their files.
 PROBABILITIES, FEATURES = "probabilities", "features"
+#: What an index is called that pandas has written to CSV, and what pandas calls that column when it reads it again.
+_NAMELESS = ("", "Unnamed: 0")
 
 #: Rows of logits that are changed at a time.
 _ROWS = 1 << 16
@@ -87,6 +89,13 @@ def _number_columns(table: TableFile, what: str) -> list[str]:
     if not columns:
         must = f"have one column per {what} in addition to node, or one list column named {table.name}"
         raise table.fault(must, f"has the columns {', '.join(table.columns)}")
+    unnamed = [name for name in columns if name in _NAMELESS[: 1 + (table.name == FEATURES)]]
+    if unnamed:
+        raise table.fault(
+            "have a name for each column",
+            f"has one without{f' ({unnamed[0]})' * bool(unnamed[0])}, as pandas writes its index",
+            "Write it with index=False, or name that column.",
+        )
     return columns
 
 
@@ -177,11 +186,6 @@ def read_probabilities(path: str | os.PathLike[str], reading: Reading = PLAIN) -
             f"`ignore_columns` must name columns of `probabilities`; {table.path} has no column {missing[0]}. It has: "
             f"{', '.join(table.columns[:12])}"
         )
-    if "" in columns:
-        raise table.fault(
-            "have a name for each column", "has one without, as pandas writes its index",
-            "Write it with index=False, or name that column.",
-        )  # fmt: skip
     ids, values = read_rows(table, columns)
     if reading.logits:
         _refuse_infinite(table, columns, ids, values)
