@@ -233,7 +233,7 @@ class EdgeList:
         weights_are: WeightsAre | None = None,
         ids: AnyArray | None = None,
     ) -> EdgeList:
-        """Return the edges of a table, whose ends are among `ids` if there are some; see `Graph.from_table`."""
+        """Return the edges of a table, whose ends are ids if `ids` are given; see `Graph.from_table`."""
         meaning = check_weights_are(weights_are)
         columns = _columns(table)
         names = list(columns)

@@ -136,7 +136,7 @@ class Directions(Sealed):
         return cls(weights, np.ascontiguousarray(weights[:, None] * (basis @ largest)), columns)
 
     def rows(self, features: Features) -> FloatArray:
-        """Return rows of features along the directions; each row depends on itself alone, to the bit."""
+        """Return rows of features along the directions; no row depends on the others, to the bit."""
         if self.vectors is None:
             table = features if isinstance(features, np.ndarray) else features.toarray()
             weighted: FloatArray = table * self.weights

@@ -288,7 +288,7 @@ def _without_hops(nodes: IntArray, weights: FloatArray, scores: FloatArray, thre
 def _with_pools(
     local: HopsLocal | PathLengthsLocal, node: int, threshold: float, total: float, reached: float
 ) -> Record:
-    """Add what all reference nodes weigh, and those alike, to the mass near by, in total and up to the threshold."""
+    """Add the pools of all reference nodes and of those alike to the nearby mass, in total and up to the threshold."""
     setting, reference = local.localiser, local.reference
     pools = [(setting.pool, np.ones(reference.nodes.size, dtype=bool))]
     if setting.alike and reference.predicted is not None:

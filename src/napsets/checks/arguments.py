@@ -22,7 +22,7 @@ Array = TypeVar("Array", bound=AnyArray)
 
 
 def frozen(array: Array) -> Array:
-    """Return the array itself if it is read-only down to the memory that it is a view of, otherwise a read-only copy.
+    """Return the array itself if nothing can write to its memory, otherwise a read-only copy.
 
     That memory may be an array's own, bytes, or a memoryview that is read-only. All other memory is copied, including
     memory maps, whose file may be written to.

@@ -31,7 +31,7 @@ _ZERO = {
 
 
 def check_direction(direction: object) -> Direction:
-    """Return a direction, or list the three there are."""
+    """Return a direction, or raise with the list of directions."""
     chosen: Direction = choose("direction", direction, {name: name for name in get_args(Direction)})
     return chosen
 

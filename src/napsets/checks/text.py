@@ -31,7 +31,7 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 
 def visible_json(text: str) -> str:
-    """Return JSON with such characters as JSON's escapes, which do not change its meaning."""
+    """Return JSON with control and invisible characters as JSON escapes."""
     return _OBEYED_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -54,7 +54,7 @@ def html_table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def shown_name(name: object) -> str:
-    """Return a name that can be seen: one without any letter stands in quotes.
+    """Return a visible name; one without visible characters is put in quotes.
 
     Examples
     --------

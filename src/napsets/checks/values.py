@@ -314,7 +314,7 @@ class Registry(dict[str, Value]):
         return next((name for name, entered in self.items() if entered is value), None)
 
     def describe(self, argument: str, value: Any) -> Record:
-        """Return name and settings of an object whose class is in this table, for files; settings may be such too.
+        """Describe an object whose class is in this table by name and settings, for files; settings may be such, too.
 
         A setting that is an array (field metadata ``array``) is left out, for `rebuild` to be given again.
         """

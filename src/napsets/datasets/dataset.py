@@ -148,7 +148,7 @@ class NodeDataset(Sealed):
         return parts
 
     def feature_rows(self, nodes: IntArray | slice) -> npt.NDArray[np.float32]:
-        """Return the features of some nodes, dense, whatever form they are kept in."""
+        """Return the features of these nodes as a dense table."""
         chosen = nodes if isinstance(nodes, slice) else check_index("nodes", nodes, self.num_nodes, quiet=True)
         rows: Any = self.features[chosen]
         return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray())

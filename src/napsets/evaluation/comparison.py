@@ -328,7 +328,7 @@ def _make_methods(items: Values, settings: Values, kind: Kind) -> Record:
 
 
 def _make(name: str, settings: Values) -> Any:
-    """Return a method, or say which methods take a score that learns."""
+    """Make a method, or raise with the methods that take a score that learns."""
     try:
         return make_method(name, **suitable(name, settings))
     except InvalidInputError as error:

@@ -198,7 +198,7 @@ class _Sets:
         return replace(file.sets, member=np.hstack([file.sets.member, missing]), class_names=classes), y
 
     def groups(self, truth: IntArray) -> Record:
-        """Return groups that the truth alone gives."""
+        """Return the groups that follow from the truth alone."""
         return {"class": truth}
 
     def by_degree(

@@ -250,7 +250,7 @@ def _try_groups(
     nodes: IntArray,
     truth: AnyArray | None,
 ) -> Trial | None:
-    """Calibrate per group, and predict some of the nodes; None where the method cannot have groups."""
+    """Calibrate per group, and predict a sample of the nodes; None where the method cannot have groups."""
     sample = nodes[np.unique(np.linspace(0, nodes.size - 1, min(nodes.size, _MOST_TRIED)).astype(np.int64))]
     try:
         grouped = replace(calibrated.method, groups=make_groups(by)).on(calibrated.scored)

@@ -207,7 +207,7 @@ def is_short(result: MethodResult, alpha: float) -> bool:
 def plain_alternative(
     comparison: Comparison, gaps: Sequence[CoverageGap], best: int, against: int
 ) -> Alternative | None:
-    """Return the other method without the graph, where one was compared: split THR beside split APS."""
+    """Return the second method without the graph, if one was compared: split THR in addition to split APS."""
     for m, result in enumerate(comparison):
         if result.name in ("split", "thr") and m not in (best, against):
             return Alternative(result.name, result.title, result.size, under=gaps[m].under)

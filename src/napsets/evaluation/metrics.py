@@ -247,7 +247,7 @@ def groups_by_confidence(probabilities: ArrayLike, bins: int = 5, nodes: ArrayLi
 def groups_by_neighbourhood(
     graph: Graph, nodes: ArrayLike, radius: int = 2, min_size: int = 30, seed: int = 0
 ) -> IntArray:
-    """Return disjoint neighbourhoods, those of `neighbourhood_partition`: 0 is the largest; small ones are none."""
+    """Return the neighbourhood of each node, from `neighbourhood_partition`: 0 is the largest, −1 is none."""
     return groups_of_partition(neighbourhood_partition(graph, nodes, radius, min_size, seed), graph.num_nodes)
 
 

@@ -182,7 +182,7 @@ def _picked(verdict: Verdict) -> str:
 
 
 def _expected(verdict: Verdict, size: str) -> str:
-    """Return the size of predictions that no truth judges, beside that of methods without the graph."""
+    """Describe the size of predictions that no truth judges, compared with methods that ignore the graph."""
     start = f"{size} on {verdict.nodes:,} nodes{_aside(verdict)}"
     if not math.isnan(verdict.baseline_size):
         start = f"{_beside(verdict, start)}, which {'ignore' if verdict.plain else 'ignores'} the graph"

@@ -159,7 +159,7 @@ class Verdict:
 
     @property
     def first_warning(self) -> str:
-        """The warning that matters most, or that there is none."""
+        """The gravest warning, or a note that there are none."""
         return self.warnings[0] if self.findings else f"none (checked: {', '.join(self.checked)})"
 
     @property
@@ -178,7 +178,7 @@ class Verdict:
     __repr__ = __str__
 
     def row(self) -> Record:
-        """Return plain values, for JSON; what few verdicts have stands there for these alone."""
+        """Return plain values, for JSON; fields that few verdicts have are left out of the others."""
         values = {"apart" if name == "held_out" else name: value for name, value in asdict(self).items()}
         for name in ("prediction", "surface"):
             del values[name]
@@ -328,7 +328,7 @@ Calibrated.foresee = _foresee_prediction
 def _without_graph(
     calibrated: Calibrated, alpha: float, nodes: IntArray
 ) -> tuple[Alternative | None, Alternative | None]:
-    """Return the method without the graph that a method is compared with, and a second one where there are two.
+    """Return the method without the graph that serves as baseline, and a second one where there are two.
 
     Both are calibrated on the same labels. Their sizes are averages over some of the nodes.
     """

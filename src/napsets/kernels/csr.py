@@ -54,7 +54,7 @@ def compress(
 
 
 def _for_kernels(ids: Array, dtype: type) -> Array:
-    """Bring ids to a layout that kernels are compiled for: as they are where they have one, else in a small copy."""
+    """Return ids in a layout that kernels are compiled for, copied if necessary."""
     usual = ids.dtype in (np.int32, np.int64) and ids.flags.c_contiguous
     return read_only(ids if usual else np.ascontiguousarray(ids, dtype=dtype))
 

@@ -151,7 +151,7 @@ def _in_pieces(kernel: Callable[..., None], fixed: tuple[object, ...], start: in
 
 @part
 def _sift(heap, size, value):
-    """Let a value take the place of the smallest in a heap."""
+    """Replace the smallest value of a heap."""
     at = 0
     while True:
         child = 2 * at + 1

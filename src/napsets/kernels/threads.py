@@ -43,7 +43,7 @@ def available_threads(threads: int | None = None) -> int:
 
 
 def run(pieces: Iterable[Piece], *, threads: int, total: int, progress: Progress | None = None) -> None:
-    """Run pieces of work, each with the number of units it stands for.
+    """Run pieces of work, each with its number of units.
 
     Pieces are taken from the iterable as threads come free. An exception, Ctrl-C among them, stops the taking, tells
     the pieces under way to stop, waits for them and is raised.

@@ -51,7 +51,7 @@ class ImportanceLocal:
         self._masses, self._squares = _Sums(by_score), _Sums(by_score**2)
 
     def _wholes(self, nodes: IntArray, support: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the mass of the others, and that mass with the weight of the node itself."""
+        """Return the mass of the other nodes, without and with the weight of the node itself."""
         total = self._masses.before(self._scores.size, self._numbers[nodes])
         # Where nothing weighs anything, any weight of the node itself avoids a division by 0.
         return total, np.where((self._own[nodes] == 0) & (support == 0), 1.0, self._own[nodes]) + total

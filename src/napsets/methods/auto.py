@@ -335,7 +335,7 @@ def reference_share(labels: int, alpha: float, *, about: float = 0.5) -> float:
 
 
 def _by_label(data: CalibrationData, scored: Scored, score: Any, mix: float) -> Scored:
-    """Rank scores that are there already partly by label: what scoring again with `ByLabel` would give."""
+    """Rank existing scores partly by label, with the result of scoring again by `ByLabel`."""
     labels, nodes, level_nodes = data.truth, scored.reference.nodes, scored.level_nodes
     bound = BoundByLabel(scored.bound, scored.reference.scores, labels[nodes], mix)
     return replace(
@@ -361,7 +361,7 @@ def _sizes(scored: Scored, alpha: float, draws: list[IntArray]) -> FloatArray:
 
 
 def _by_hops(max_hops: int, *, alike: bool) -> list[tuple[str, Localiser]]:
-    """Return the localisers to look at: hops, decays, every other hop (heterophily), those alike, each pooled.
+    """Return the candidates by hops: depths, decays, every other hop (heterophily) and `alike`, each pooled.
 
     Numbers have no predicted label that could be alike.
     """

@@ -50,7 +50,7 @@ class Calibratable(ABC):
 
     @property
     def needs_graph(self) -> bool:
-        """Whether there must be a graph."""
+        """Whether a graph is required."""
         return True
 
     @property

@@ -324,7 +324,7 @@ class Calibrated:
     def thresholds_at(
         self, thresholds: LocalThresholds, row: int, alpha: float, allow_empty: bool | None = None
     ) -> NodeThresholds:
-        """Return the thresholds of one error rate, with the level that they were taken at."""
+        """Return the thresholds of one error rate, with their level."""
         level = self.level.level(alpha) if self.is_exact and self.grouped is None else None
         allowed = self.method.allow_empty if allow_empty is None else allow_empty
         return thresholds.at(row, alpha, level=level, allow_empty=allowed)

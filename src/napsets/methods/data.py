@@ -82,7 +82,7 @@ class Scored(Sealed):
 
     @property
     def sample(self) -> IntArray:
-        """The labelled nodes that must be a random sample: all of them, or those beside the evidence."""
+        """The labelled nodes that must be a random sample: all of them, or all except the evidence."""
         return self.level_nodes if self.evidence else self.calibration
 
     def level_truth(self) -> tuple[IntArray, AnyArray]:
@@ -325,7 +325,7 @@ def _node_ids(ids: ArrayLike | None, size: int) -> AnyArray:
 
 
 def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, truth: AnyArray) -> FloatArray:
-    """Return the scores of nodes at their truth; a score of the user's own may give anything."""
+    """Return the scores of nodes at their truth, checked, because a user's score may return anything."""
     scores = bound.at(nodes, truth)
     try:
         return check_scores("scores", scores, size=nodes.size)

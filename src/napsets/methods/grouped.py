@@ -77,7 +77,7 @@ class Grouped(Sealed):
         return calibrated
 
     def _make(self, groups: BoolArray) -> Calibrated:
-        """Return the calibration of some groups together; the last entry stands for what is in none."""
+        """Return the calibration of several groups together; the last flag includes what is in no group."""
         whole = self.everyone
         method, scored = whole.method, whole.scored
         if whole.is_exact:

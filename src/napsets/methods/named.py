@@ -207,7 +207,7 @@ def lengths(
 
 
 def _wrapped(score: Score | str, kind: type[Diffused | Similarity | Informed | InformedIntervals]) -> Score:
-    """Return a score of that kind made of another, or the other itself if there is one of that kind in it."""
+    """Wrap a score in one of this kind, unless it contains one already."""
     inner: Any = make_score(score)
     outer: Score = inner
     while inner is not None:

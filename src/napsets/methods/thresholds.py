@@ -84,7 +84,7 @@ def find_thresholds(
 
 
 def _check_local(calibrated: Calibrated, thresholds: object, shape: tuple[int, int]) -> LocalThresholds:
-    """Return the thresholds that a local gave; a localiser of the user's own may give anything."""
+    """Check the thresholds of a local, because a user's localiser may return anything."""
     if not isinstance(thresholds, LocalThresholds) or np.shape(thresholds.values) != shape:
         local = isinstance(thresholds, LocalThresholds)
         got = f"values of shape {np.shape(thresholds.values)}" if local else shown(thresholds)  # type: ignore[attr-defined]

@@ -33,7 +33,7 @@ class Rows(Sealed):
 
     @classmethod
     def unchecked(cls: type[Self], **values: object) -> Self:
-        """Make a prediction from arrays that are known to be valid and that are not shared."""
+        """Make an object from arrays that are valid and not shared, without validation."""
         prediction = object.__new__(cls)
         for attribute in fields(cls):  # type: ignore[arg-type]
             value = values.get(attribute.name, attribute.default)
@@ -70,7 +70,7 @@ class Rows(Sealed):
         return type(parts[0]).unchecked(**values)
 
     def _take(self: Self, rows: IntArray) -> Self:
-        """Return some of the rows, in their order: every array has one entry per row."""
+        """Return these rows, in this order."""
         values = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}  # type: ignore[arg-type]
         taken = {name: part[rows] if isinstance(part, np.ndarray) else part for name, part in values.items()}
         return type(self).unchecked(**taken)

@@ -52,7 +52,7 @@ class NodeThresholds:
         return None if self.by_group is None else self.by_group[:, self.label_groups]
 
     def __getitem__(self, rows: slice) -> NodeThresholds:
-        """Return those of some of the nodes."""
+        """Return the thresholds of a slice of the nodes."""
         return replace(
             self,
             values=self.values[rows],
@@ -158,7 +158,7 @@ class PredictionSets(Prediction):
     def of_scores(
         cls, nodes: IntArray, matrix: FloatArray, thresholds: NodeThresholds, top_labels: IntArray | None
     ) -> PredictionSets:
-        """Return the sets that thresholds give nodes with these scores, shape (nodes, classes); nothing is checked.
+        """Make sets from scores, shape (nodes, classes), and thresholds, without validation.
 
         `top_labels` stand in for empty sets where these are not allowed.
         """

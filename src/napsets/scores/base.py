@@ -181,7 +181,7 @@ class RowScore(ABC):
 
 
 class CheckedRows(RowScore):
-    """A score of rows whose arguments are checked here; subclasses implement `_matrix` and `_at` on checked rows."""
+    """A score of rows that checks its arguments; subclasses implement `_matrix` and `_at` on checked rows."""
 
     @abstractmethod
     def _matrix(self, p: AnyArray, u: Any) -> FloatArray:
@@ -299,7 +299,7 @@ def bind(
 
 @dataclass(frozen=True, eq=False)
 class _ForeignLabels(BoundAround):
-    """A user's bound score with `probabilities`, `at` and `matrix`, from which sets are made here."""
+    """A user's bound score with `probabilities`, `at` and `matrix`, which makes sets of them."""
 
     inner: Any
 

@@ -230,7 +230,7 @@ def kinds(graph: bool, features: bool) -> tuple[str, ...]:
 
 
 def similar_labels(nearest: npt.NDArray[np.int32], label_of: IntArray, classes: int) -> FloatArray:
-    """Count the labels of the most similar reference nodes of each row; −1 stands where there are fewer of them."""
+    """Count the labels of the most similar reference nodes of each row; −1 marks missing ones."""
     row, place = np.nonzero(nearest >= 0)
     cells = row * classes + label_of[nearest[row, place]]
     return np.bincount(cells, minlength=len(nearest) * classes).reshape(-1, classes).astype(np.float64)
@@ -290,5 +290,5 @@ def fitted_rows(size: int, classes: int) -> IntArray:
 
 
 def evenly(size: int, most: int) -> IntArray:
-    """Return at most this many of 0..size, evenly spread: no more are needed to learn, or to judge, by."""
+    """Return at most `most` evenly spaced indices below `size`."""
     return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(np.int64)

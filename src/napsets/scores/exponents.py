@@ -98,7 +98,7 @@ class Learned(Sealed):
 
     @classmethod
     def from_parts(cls, described: Record, arrays: Record, classes: int) -> Learned:
-        """Put together what `parts` gave."""
+        """Rebuild the object from `parts`."""
         named = {name: float(value) for name, value in described["exponents"].items()}
         if not all(np.isfinite(value) for value in named.values()):
             raise InvalidInputError(f"`exponents` must be finite; got {named}")
