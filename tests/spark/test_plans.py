@@ -117,6 +117,24 @@ def test_evidence_teaches_and_labels_set_the_level(spark: Any, cases: dict[str, 
     assert_same_bits(sets.toArrow(), rest, calibrated, 0.2)
 
 
+def test_similar_nodes_are_evidence_where_workers_hold_the_graph(spark: Any, cases: dict[str, Case]) -> None:
+    case = in_id_order(cases["integers"])
+    rng = np.random.default_rng(4)
+    features = rng.normal(size=(case.labels.size, 3)) + case.labels[:, None]
+    turn = rng.permutation(case.labels.size)
+    columns = {"node": case.ids[turn]} | {f"x{i}": features[turn, i] for i in range(3)}
+    tables = case.tables(spark) | {"features": frame(spark, columns).repartition(3)}
+    sets = ns.spark.predict_sets(spark, **tables, method="informed", alpha=0.2)
+    method = make_method("informed")
+    calibrated = method.calibrate_rows(
+        case.graph, case.probabilities, case.labels, case.calibration, case.ids, features=features
+    )
+    assert_same_bits(sets.toArrow(), case, calibrated, 0.2)
+    for method, plan, message in (("naps", "graph", "compares no nodes"), ("split", "joins", "plan joins")):
+        with pytest.raises(ns.InvalidInputError, match=f"`features` must be left out .*{message}"):
+            ns.spark.predict_sets(spark, **tables, method=method, plan=plan)
+
+
 def test_p_values_come_by_the_names_of_classes(spark: Any, cases: dict[str, Case]) -> None:
     case = cases["integers"]
     sets = ns.spark.predict_sets(spark, **case.tables(spark), method="split", alpha=0.2, p_values=True)

@@ -85,7 +85,7 @@ def calibrate_tables(tables: Mapping[str, Any], request: Request) -> tuple[Input
     reading = request.reading
     files = {name: in_memory(name, table, reading) for name, table in tables.items()}
     edges, probabilities, labels = (files[name] for name in ("edges", "probabilities", "labels"))
-    more: dict[str, Any] = {name: files.get(name) for name in ("nodes", "evidence")}
+    more: dict[str, Any] = {name: files.get(name) for name in ("nodes", "evidence", "features")}
     inputs = read_inputs(edges, probabilities, labels, reading=reading, predicting=False, **more)
     for note in inputs.notes:
         warn(note)

@@ -33,6 +33,7 @@ def predict_sets(
     alpha: float = 0.1,
     *,
     evidence: DataFrame | None = None,
+    features: DataFrame | None = None,
     p_values: bool | Literal["smoothed"] = False,
     plan: Plan = "graph",
     reading: Reading = PLAIN,
@@ -68,6 +69,9 @@ def predict_sets(
         Error rate.
     evidence : DataFrame, optional
         ``node`` and ``label``: labels of any origin, to learn from. All of `labels` then sets the level.
+    features : DataFrame, optional
+        ``node`` and one column per feature, or ``node`` and one list column ``features``, for methods that compare
+        nodes; with the plan *graph* alone.
     p_values : bool or "smoothed"
         Whether sets have the p-value of every class, in a column ``p_values``; with the plan *graph* alone.
     plan : {"graph", "joins"}
@@ -83,11 +87,15 @@ def predict_sets(
         is); in no particular order. With an exact level, the metadata of the column ``alpha`` hold the ``level``, null
         if there are too few labels; of a method that chooses, they hold its ``choice``.
     """
-    tables = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes, "evidence": evidence}
+    needed = {"edges": edges, "probabilities": probabilities, "labels": labels}
+    tables = {**needed, "nodes": nodes, "evidence": evidence, "features": features}
     for name, table in tables.items():
-        if not (isinstance(table, DataFrame) or (table is None and name in ("nodes", "evidence"))):
+        if not (isinstance(table, DataFrame) or (table is None and name not in needed)):
             raise InvalidInputError(f"`{name}` must be a Spark DataFrame; got {type(table).__name__}")
     request = check_request(method, alpha, plan, reading, p_values)
+    if features is not None and (plan == "joins" or not request.method.uses_features):
+        must = "left out with the plan joins" if plan == "joins" else "left out of a method that compares no nodes"
+        raise InvalidInputError(f"`features` must be {must}; 'auto', 'informed' and 'snaps' use them on the plan graph")
     return predict(spark, {name: table for name, table in tables.items() if table is not None}, request).sets
 
 
