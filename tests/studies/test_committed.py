@@ -113,7 +113,7 @@ def test_rows_of_the_block_model_follow_from_their_settings():
     ("study", "where", "methods"),
     [
         (leaderboard, ("squirrel-filtered", "graphsage-mean", 0.3, 0), ("split", "naps")),
-        (leaderboard, ("cora-ml", "gcn", 0.05, 0), ("split", "naps-exact")),
+        (leaderboard, ("cora-ml", "gcn", 0.05, 0), ("split", "naps-exact", "auto", "auto-small with features")),
         (sets, ("squirrel-filtered", "gcn", 0.3, 1), ("split", "naps", "naps-exact", "daps", "informed", "auto")),
         (sets, ("citeseer-full", "graphsage-mean", 0.05, 9), ("split", "thr", "naps-exact", "auto-small")),
         (sets, ("cora-ml", "gcn", 0.3, 5), ("informed with features", "auto with features")),
@@ -136,6 +136,12 @@ def test_the_sets_study_is_whole_and_needs_no_training():
         ("amazon-computers", "graphsage-mean")
     }:
         assert FOLDERS.predictions(f"{dataset}_{model}_0.parquet").exists()
+
+
+def test_the_leaderboard_is_whole():
+    assert set(map(leaderboard.KIND.key, leaderboard.FULL.cells())) == {
+        leaderboard.KIND.key(row) for row in leaderboard.KIND.read(RESULTS)
+    }
 
 
 def test_with_fewer_than_15_labels_per_class_one_threshold_from_all_labels_is_used():
