@@ -75,7 +75,7 @@ def test_a_frame_of_features_is_aligned_by_its_index():
 
 
 def test_methods_that_compare_no_nodes_say_so_and_bad_features_are_named():
-    with pytest.warns(ns.NapsetsWarning, match="`features` are ignored: this method does not compare nodes"):
+    with pytest.warns(ns.NapsetsWarning, match="`features` are ignored: no method that is calibrated here compares"):
         ns.NAPS().calibrate(GRAPH, P, Y, KNOWN, features=X)
     with pytest.raises(ns.InvalidInputError, match="`graph` or `features` must be given"):
         make_method("informed").calibrate(None, P, Y, KNOWN)

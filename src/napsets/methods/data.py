@@ -146,7 +146,7 @@ class CalibrationData(Sealed):
         if features is None and compares and hasattr(graph, "edge_index"):
             features = getattr(graph, "x", None)  # of a graph of PyTorch Geometric
         if features is not None and not compares:
-            warn("`features` are ignored: this method does not compare nodes by their features")
+            warn("`features` are ignored: no method that is calibrated here compares nodes by them")
             features = None
         rows: Record = {outputs_name: outputs, truth_name: truth, **masks}
         if features is not None and not hasattr(features, "tocsr"):
