@@ -48,7 +48,7 @@ from napsets.methods.calibrated import Calibrated
 from napsets.methods.choice import Candidate, Choice, Prefer, explain_choice, pieces_of_evidence
 from napsets.methods.data import CalibrationData, Scored
 from napsets.methods.method import Method, check_groups_suit
-from napsets.scores import APS, SCORES, THR, ByLabel, Informed, Sharpened, learns, make_score
+from napsets.scores import APS, SCORES, THR, ByLabel, Informed, Score, Sharpened, learns, make_score
 from napsets.scores.by_label import BoundByLabel
 from napsets.scores.evidence import evenly
 from napsets.scores.informed import evidence_of
@@ -228,14 +228,14 @@ class Auto(Calibratable):
         unseen = f"classes that make up {percent(lost, 0)} of what the model predicts for the other nodes"
         return f"it has fewer than {_FEWEST_SEEN} labels of {unseen}"
 
-    def _method(self, score: Any, localiser: Localiser, level: Level) -> Method:
+    def _method(self, score: Score, localiser: Localiser, level: Level) -> Method:
         # Groups that learn from labels need some of which no level is made: where all are needed, there are none.
         groups = self.by if level.holds_out_labels or not learns(self.by) else None
         return Method(score, localiser, level, self.seed, self.allow_empty, groups, self.alpha)
 
     # -- the score -----------------------------------------------------------------------------------------------------
 
-    def _choose_score(self, data: CalibrationData, plain: Any, share: float) -> tuple[Scored, list[Candidate]]:
+    def _choose_score(self, data: CalibrationData, plain: Score, share: float) -> tuple[Scored, list[Candidate]]:
         """Return the nodes scored by the chosen score, and the candidates with their results."""
         informed = self._informed(data)
         level = Exact(share)
@@ -266,9 +266,9 @@ class Auto(Calibratable):
             candidates.append(Candidate(name, "score", float(size[0]), float(larger[0]), error, place == chosen))
         return tried[chosen][1], candidates
 
-    def _informed(self, data: CalibrationData) -> Any:
+    def _informed(self, data: CalibrationData) -> Score:
         """Return the score that uses labels as evidence."""
-        if self.score is not None:
+        if isinstance(self.score, IntervalScore):
             return self.score.informed(self.alpha)
         sharpness = SHARPNESS if data.features is None else _SHARPNESS_OF_FEATURES
         return Informed(Sharpened(APS(), sharpness) if self.prefer == "even" else THR())
@@ -334,7 +334,7 @@ def reference_share(labels: int, alpha: float, *, about: float = 0.5) -> float:
     return (labels - size) / labels
 
 
-def _by_label(data: CalibrationData, scored: Scored, score: Any, mix: float) -> Scored:
+def _by_label(data: CalibrationData, scored: Scored, score: Score, mix: float) -> Scored:
     """Rank existing scores partly by label, with the result of scoring again by `ByLabel`."""
     labels, nodes, level_nodes = data.truth, scored.reference.nodes, scored.level_nodes
     bound = BoundByLabel(scored.bound, scored.reference.scores, labels[nodes], mix)

@@ -37,7 +37,7 @@ from napsets.levels import Level
 from napsets.localisers import Reference
 from napsets.predictions import Prediction, PredictionSets
 from napsets.randomness import node_uniforms, split_order
-from napsets.scores import BoundScore, Labelled, bind, prediction_type
+from napsets.scores import BoundScore, Labelled, Score, bind, prediction_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Scored(Sealed):
 
     #: The inputs of the calibration, without the truth: that of the labelled nodes stands below.
     data: CalibrationData
-    score: Any  #: what they were scored with
+    score: Score  #: what they were scored with
     seed: int  #: seed of the uniform numbers and of the split
     u: FloatArray  #: the uniform number of every node
     bound: BoundScore  #: the score of every node
@@ -126,7 +126,7 @@ class CalibrationData(Sealed):
         features: object = None,
         ids: ArrayLike | None = None,
         class_names: Sequence[str] | None = None,
-        score: Any = None,
+        score: object = None,
         compares: bool = True,
         logits: bool = False,
     ) -> CalibrationData:
@@ -186,7 +186,7 @@ class CalibrationData(Sealed):
         features: object = None,
         ids: ArrayLike | None = None,
         class_names: Sequence[str] | None = None,
-        score: Any = None,
+        score: object = None,
         named: bool = False,
     ) -> CalibrationData:
         """Check the arguments of a calibration; the requirements for `outputs` and `truth` depend on the score."""
@@ -236,7 +236,7 @@ class CalibrationData(Sealed):
         """Return the size of the reference part at a level: that of the evidence, where there is any."""
         return level.reference_size(self.calibration.size) if self.evidence is None else self.evidence.size
 
-    def scored(self, score: Any, level: Level, seed: int) -> Scored:
+    def scored(self, score: Score, level: Level, seed: int) -> Scored:
         """Return the nodes scored, with as many reference nodes as the level needs; kept for the next call."""
         size = self.reference_size(level)
         key = (score, size, seed)
@@ -254,7 +254,7 @@ class CalibrationData(Sealed):
 
     def scored_in_parts(
         self,
-        score: Any,
+        score: Score,
         seed: int,
         reference: IntArray,
         held_out: IntArray,
@@ -324,7 +324,7 @@ def _node_ids(ids: ArrayLike | None, size: int) -> AnyArray:
     return names
 
 
-def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, truth: AnyArray) -> FloatArray:
+def _scores_at(score: Score, bound: BoundScore, nodes: IntArray, truth: AnyArray) -> FloatArray:
     """Return the scores of nodes at their truth, checked, because a user's score may return anything."""
     scores = bound.at(nodes, truth)
     try:

@@ -244,7 +244,7 @@ class BoundRows(Sealed, BoundLabels):
 
 
 #: Scores by the name that settings, files and the command line call them by.
-SCORES: Registry[Any] = Registry("SCORES")
+SCORES: Registry[Callable[..., Score]] = Registry("SCORES")
 
 
 def make_score(score: object) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.predictions import NodeThresholds, Prediction, PredictionIntervals
 from napsets.scores.base import SCORES, Labelled
+
+if TYPE_CHECKING:
+    from napsets.scores.informed_intervals import InformedIntervals
 
 
 class IntervalScore(ABC):
@@ -81,7 +84,7 @@ class IntervalScore(ABC):
         """Bind the score to the nodes; graph and reference labels are ignored."""
         return BoundIntervals(self, self.check(outputs))
 
-    def informed(self, alpha: float) -> Any:
+    def informed(self, alpha: float) -> InformedIntervals:
         """Return the score whose intervals are shifted by the targets of labelled neighbours, for an error rate."""
         from napsets.scores.informed_intervals import InformedIntervals
 
@@ -211,7 +214,7 @@ def _outward(low: FloatArray, reach: FloatArray, high: FloatArray) -> tuple[Floa
 class BoundIntervals(Sealed):
     """Rows of outputs, and the score of numbers that uses them."""
 
-    score: Any
+    score: IntervalScore
     outputs: FloatArray
     #: There are no classes, and so no probabilities of them.
     probabilities: ClassVar[None] = None
