@@ -92,9 +92,3 @@ def test_odds_say_from_how_many_labels_they_are_estimated(run_json, larger, tmp_
         counts.append([int(text.replace(",", "")) for text in re.findall(r"\(([\d,]+) labels", choice)])
     assert counts[0] == [151]
     assert counts[1] in ([71], [])
-
-
-def test_sets_of_a_file_are_evaluated_with_the_range_that_chance_explains(run, larger, tmp_path):
-    run("predict", *larger.files, "-o", tmp_path / "sets.parquet", code=0)
-    shown = run("evaluate", tmp_path / "sets.parquet", "--labels", larger.truth, code=0)
-    assert re.search(r"range that chance explains \(95 of 100 cases\) +\d+\.\d+ % to \d+\.\d+ %", shown.stdout)

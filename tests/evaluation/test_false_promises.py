@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -171,24 +170,6 @@ def test_narrow_intervals_of_labelled_nodes_withdraw_the_promise_of_numbers() ->
     )
     verdict = foresee(calibrated, "split", alpha=0.1, nodes=world["nodes"], size=1.0, infinite=0, outputs=outputs)
     assert "The average width that the model gives is 0.2" in verdict.lines[0]
-
-
-def test_calibration_nodes_of_a_train_mask_are_warned_of() -> None:
-    geometric = pytest.importorskip("torch_geometric.data")
-    torch = pytest.importorskip("torch")
-    rng = np.random.default_rng(5)
-    n = 200
-    mask = torch.zeros(n, dtype=torch.bool)
-    mask[:60] = True
-    data = geometric.Data(edge_index=torch.as_tensor(rng.integers(n, size=(2, 600))), num_nodes=n, train_mask=mask)
-    p, y = rng.dirichlet(np.ones(3), size=n), rng.integers(3, size=n)
-    with pytest.warns(ns.NapsetsWarning, match="`calibration` holds 20 of the nodes of `train_mask`"):
-        assert ns.methods.CalibrationData.check(data, p, y, np.arange(40, 100)).trained == 20
-    comparison = compare(ns.graph.as_graph(data), p, y, np.arange(60, 120), np.arange(120, 200), methods=("split",))
-    verdict = replace(comparison, data=replace(comparison.data, trained=20)).verdict()
-    assert verdict.lines[0].startswith(
-        "No promise of coverage can be made: the model was trained on 20 calibration labels (`train_mask`)."
-    )
 
 
 @pytest.mark.parametrize("power", [0.3, 1.0, 4.0], ids=["cautious", "as trained", "too sure"])

@@ -57,9 +57,14 @@ def test_calibration_nodes_that_trained_the_model_withdraw_the_promise_of_every_
     mask = np.zeros(graph.num_nodes, dtype=bool)
     mask[WORLD["calibration"][:20]] = True
     data = SimpleNamespace(edge_index=ends, num_nodes=graph.num_nodes, train_mask=mask)
-    with pytest.warns(ns.NapsetsWarning, match="`calibration` holds 20 of the nodes of `train_mask`"):
+    message = "`calibration` holds 20 of the nodes of `train_mask`"
+    with pytest.warns(ns.NapsetsWarning, match=message):
         calibrated = ns.NAPS(exact=True).calibrate(data, *ARRAYS[1:])
-    assert calibrated.verdict().withdrawn.startswith("the model was trained on 20 calibration labels")
+    with pytest.warns(ns.NapsetsWarning, match=message):
+        compared = ns.compare(data, *ARRAYS[1:], WORLD["nodes"], methods=["split"])
+    for verdict in (calibrated.verdict(), compared.verdict()):
+        assert verdict.withdrawn.startswith("the model was trained on 20 calibration labels")
+        assert verdict.lines[0].startswith("No promise of coverage can be made: the model was trained on 20 ")
 
 
 def test_a_direction_without_effect_is_warned_of() -> None:
