@@ -64,7 +64,7 @@ class PieceOfEvidence:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was chosen, what it was compared with, the difference, and its uncertainty.
+    """A choice: the method chosen, its rivals, the differences, and their uncertainty.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Choice:
 
     @property
     def name(self) -> str:
-        """What was chosen, in words."""
+        """The chosen candidates in words."""
         chosen = [candidate.name for candidate in self.candidates if candidate.chosen]
         return ", ".join(chosen) if chosen else "plain split"
 
@@ -188,7 +188,7 @@ def _odds(piece: PieceOfEvidence) -> str:
 
 
 def pieces_of_evidence(informed: BoundInformed) -> tuple[PieceOfEvidence, ...]:
-    """Return what each kind of evidence contributes to an informed score."""
+    """Return the contribution of each kind of evidence to an informed score."""
     learned, counts = informed.learned, np.bincount(informed.reference.labels)
     shares = counts / counts.sum()
     return tuple(
@@ -203,7 +203,7 @@ def pieces_of_evidence(informed: BoundInformed) -> tuple[PieceOfEvidence, ...]:
 
 
 def _difference(candidate: Candidate, place: int) -> str:
-    """Return by how much a candidate differs from the first of its step, ± 1.96 standard errors."""
+    """Return the difference of a candidate from the first of its step, ± 1.96 standard errors."""
     return "" if place == 0 else f"{_signed(f'{candidate.difference:+.4f}')} ± {1.96 * candidate.se:.4f}"
 
 
@@ -215,7 +215,7 @@ def _signed(digits: str) -> str:
 def explain_choice(
     candidates: Sequence[Candidate], informed: BoundInformed | None, prediction: type[Prediction]
 ) -> str:
-    """Say in one line why the chosen candidates were chosen."""
+    """Explain in one line why the chosen candidates were chosen."""
     score = next(candidate for candidate in candidates if candidate.step == "score" and candidate.chosen)
     plain = next(candidate for candidate in candidates if candidate.step == "score")
     if score is plain:

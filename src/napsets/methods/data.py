@@ -336,7 +336,7 @@ def _scores_at(score: Score, bound: BoundScore, nodes: IntArray, truth: AnyArray
 
 
 def known_to_model(data: CalibrationData, nodes: IntArray) -> int:
-    """Return how many of some nodes are known to have trained the model."""
+    """Count the nodes that are known to have trained the model."""
     return 0 if data.training is None else int(data.training[nodes].sum())
 
 
