@@ -57,7 +57,7 @@ WRONG = [
     ("labels", "node,label\nann,cat\nbob, dog\n", "Remove the spaces around them: ' dog' should be 'dog'"),
     ("labels", "node,label\nann,1\nbob,2\n", "count the classes from 1: subtract 1"),
     ("labels", "node,label\nann,cow\n", "'cow'", "add --skip-unknown"),
-    ("labels", "node,label\nann,cat\nbob,1\n", "class names ('cat', 'dog') or, all of them, class numbers",
+    ("labels", "node,label\nann,cat\nbob,1\n", "class names ('cat', 'dog') or class numbers",
      "'1', first in line 3"),
     ("labels", "node,label\nann,cat\nbob,dog\nann,dog\n", "each node once", "repeats 1: 'ann', the first in line 4"),
     ("labels", "node,label\nann,cat\nzed,dog\n", "1 row of `labels`", "'zed'", "line 3"),

@@ -44,7 +44,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"labels": {"node": [1, 2], "label": ["a", "c"]}},
         r"`labels` must be class names .'a', 'b'. or class numbers",
     ),
-    ({"labels": {"node": [1, 2], "label": ["a", "0"]}}, r"`labels` must be class names or class numbers, not both"),
+    (
+        {"labels": {"node": [1, 2], "label": ["a", "0"]}},
+        r"`labels` must be class names .'a', 'b'. or class numbers from 0 to 1, not both; .*'0'",
+    ),
     ({"labels": {"node": [1], "label": [""]}}, r"`labels` must have at least one label"),
     ({"labels": {"node": [7], "label": ["a"]}}, r"every id must be in `probabilities`; .*7"),
     ({"nodes": {"node": [4, 4]}}, r"`nodes` must have each node once"),

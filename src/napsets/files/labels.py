@@ -186,8 +186,8 @@ def class_indices(
     if strange and not skip_unknown:
         row = rows.at(arrow().compute.index(texts, strange[0]).as_py())
         raise FileFormatError(
-            f"`labels` must be class names ({listed(classes.names)}) or, all of them, class numbers from 0 to "
-            f"{len(classes) - 1}; {path} has {len(strange)} other label{'s' * (len(strange) != 1)}: "
+            f"`labels` must be class names ({listed(classes.names)}) or class numbers from 0 to {len(classes) - 1}, "
+            f"not both; {path} has {len(strange)} other label{'s' * (len(strange) != 1)}: "
             f"{listed(strange)}, first in {row}. {_remedy(known, strange, classes)}"
         )
     if strange and notes is not None:
