@@ -92,3 +92,12 @@ def test_odds_say_from_how_many_labels_they_are_estimated(run_json, larger, tmp_
         counts.append([int(text.replace(",", "")) for text in re.findall(r"\(([\d,]+) labels", choice)])
     assert counts[0] == [151]
     assert counts[1] in ([71], [])
+
+
+def test_a_method_without_a_graph_needs_no_edges(run, must_run, larger, tmp_path):
+    must_run("predict", *larger.files, "--method", "split", "-o", tmp_path / "with.parquet")
+    must_run("predict", *larger.files[2:], "--method", "split", "-o", tmp_path / "without.parquet")
+    assert pq.read_table(tmp_path / "with.parquet").equals(pq.read_table(tmp_path / "without.parquet"))
+    refused = run("predict", *larger.files[2:], "--method", "naps", "-o", tmp_path / "naps.parquet")
+    assert refused.exit_code == 2
+    assert "--features" in refused.stderr
