@@ -74,7 +74,7 @@ def test_the_version_is_shown(run):
 
 def test_the_memory_bound_is_stated_where_it_is_needed(run):
     shown = " ".join(run("predict", "--help").stdout.split())
-    assert "at most 400 MB + nodes × (2 × bytes per probability × classes + 150 bytes) + edges × 30 bytes" in shown
+    assert "at most 500 MB + nodes × (2 × bytes per probability × classes + 150 bytes) + edges × 30 bytes" in shown
 
 
 @pytest.mark.parametrize(

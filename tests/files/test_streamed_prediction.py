@@ -82,7 +82,7 @@ print(int(peak.split()[1]) * 1024)
 
 def memory_bound(nodes, classes, edges, *, evidence):
     """The formula in the help of `napsets predict`, for float32; evidence is what `auto` weighs."""
-    return 400_000_000 + nodes * (2 * 4 * classes + 150 + 64 * classes * evidence) + edges * 30
+    return 500_000_000 + nodes * (2 * 4 * classes + 150 + 64 * classes * evidence) + edges * 30
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak from /proc")

@@ -151,7 +151,7 @@ def predict(
     Ids may be any integers or strings and are returned unchanged; only an empty cell is missing. If all labels are
     names of classes, they are read as names; if none is, as numbers from 0.
 
-    Sets are written as they are made. Memory, for Parquet files with integer ids: at most 400 MB + nodes × (2 × bytes
+    Sets are written as they are made. Memory, for Parquet files with integer ids: at most 500 MB + nodes × (2 × bytes
     per probability × classes + 150 bytes) + edges × 30 bytes, however many nodes are predicted; auto and informed need
     nodes × classes × 64 bytes more, --weights-are edges × 40 bytes, --direction in or both edges × 30 bytes.
     """
