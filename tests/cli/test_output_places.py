@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
+
+from worlds import make_world
 
 
 def message_of(shown):
@@ -45,6 +49,30 @@ def test_no_command_overwrites_an_input(run, world, tmp_path, work, command, out
         assert "would overwrite the input" in message_of(shown)
         assert source.read_text() == "# mine\n"
         assert sorted(os.listdir(tmp_path)) == before  # no folder was made
+
+
+def in_a_shell(command, *arguments):
+    """Run the command in a shell, which knows the arguments as $1, $2, …"""
+    program = "from napsets.cli import main; main()"
+    shell = ["sh", "-c", command.replace("napsets", f"'{sys.executable}' -c '{program}'"), "sh", *map(str, arguments)]
+    return subprocess.run(shell, capture_output=True, text=True, check=False)
+
+
+def test_standard_output_is_no_input(world):
+    before = world.labels_file.read_bytes()
+    shown = in_a_shell('napsets homophily -e "$1" -l "$2" --json >> "$2"', world.edges, world.labels_file)
+    assert shown.returncode == 2
+    assert "standard output is the input" in " ".join(shown.stderr.replace("│", " ").split())
+    assert world.labels_file.read_bytes() == before
+
+
+def test_the_file_that_standard_input_comes_from_is_an_input(tmp_path):
+    world = make_world(tmp_path, suffix=".csv")
+    before = world.labels_file.read_bytes()
+    files = (world.edges, world.probabilities_file, world.labels_file)
+    shown = in_a_shell('napsets predict -e "$1" -p "$2" -l - -o "$3" < "$3"', *files)
+    assert shown.returncode == 2
+    assert world.labels_file.read_bytes() == before
 
 
 @pytest.mark.parametrize("command", ["predict", "report"])

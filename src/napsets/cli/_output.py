@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -34,18 +35,26 @@ STANDARD = "-"
 #: What a report may be called.
 REPORT_SUFFIXES = (".html", ".htm")
 
+#: The file, if it is one, that standard input comes from.
+_STANDARD_INPUT = Path("/dev/stdin")
+
 #: Options that are paths and no inputs.
 _WRITTEN_TO = {"output", "store"}
 
 
 def check_inputs(options: Mapping[str, Any]) -> None:
-    """Refuse an output that is a file which the command reads, or that lies in one."""
-    inputs = [value for key, value in options.items() if isinstance(value, Path) and key not in _WRITTEN_TO]
+    """Refuse an output that is a file which the command reads, or that lies in one; also where a shell redirects."""
+    named = [value for key, value in options.items() if isinstance(value, Path) and key not in _WRITTEN_TO]
+    inputs = [_STANDARD_INPUT if str(path) == STANDARD else path for path in named]
     if options.get("by") is not None:
         inputs.append(Path(options["by"]))  # a file, or a word for which there is none
     if options.get("output") is not None and str(options["output"]) != STANDARD:
         with wrong_use("--output"):
             check_apart(options["output"], inputs)
+    for path in inputs:
+        with suppress(OSError):
+            if path.is_file() and os.path.samestat(path.stat(), os.fstat(1)):  # napsets ... >> labels.csv
+                raise typer.BadParameter(f"standard output is the input {path}; send it to another file")
 
 
 def writable_file(path: Path, suffixes: Iterable[str]) -> None:
