@@ -91,7 +91,7 @@ def test_the_sentence_says_how_sure_it_is(change, low, high, text):
 def test_the_report_shows_it(inputs, tmp_path):
     pytest.importorskip("altair")
     compared = ns.compare(*inputs, methods=["split", "auto"], alphas=CURVE_ALPHAS)
-    page = ns.report.write_page(tmp_path / "report.html", compared).read_text(encoding="utf-8")
+    page = ns.report.write_page(tmp_path / "report.html", compared).read_text(encoding="utf-8").replace("\xa0", " ")
     assert "What more labels would bring" in page
     data = ns.report.page_data(compared)
     assert data.specs["more-labels"]["datasets"]["rows"] == data.more.rows()
