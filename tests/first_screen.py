@@ -28,6 +28,7 @@ import numpy.typing as npt
 import scipy.sparse
 from scipy.stats import betabinom, binom
 
+import laboratory  # noqa: F401  (before the studies, whose methods the package does not have)
 import napsets as ns
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.results import Comparison
