@@ -43,6 +43,8 @@ def test_tables_stand_beside_chance(tmp_path, run):
     band = f"{100 * told['coverage_low']:.2f} % to {100 * told['coverage_high']:.2f} %"
     assert f"range that chance explains (95 of 100 cases) {band}" in text
     assert f"median width {told['median_width']:.4f}" in text
+    assert f"coverage {100 * told['coverage']:.2f} % ± {196 * told['coverage_se']:.2f} %" in text
+    assert "; ± 1.96 standard errors" in text
     assert f"north {told['coverage_by_group'][0]['count']}" in text
     assert "Coverage by degree" in text
 

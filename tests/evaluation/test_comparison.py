@@ -236,3 +236,10 @@ def test_settings_and_methods_that_there_are_not_are_named(world: dict[str, Any]
 def test_what_was_only_tried_is_not_kept(world: dict[str, Any]) -> None:
     number_comparison = compare(**(world | {"methods": ["split", "auto"]}))
     assert not number_comparison.data._scored
+
+
+def test_the_table_says_what_its_errors_are(ring_comparison: Comparison) -> None:
+    heading, _, first = str(ring_comparison).splitlines()[:3]
+    assert heading.endswith("; ± 1.96 standard errors")
+    result = ring_comparison.baseline
+    assert f"{result.coverage:.3f} ± {1.96 * result.coverage_se:.3f}" in first

@@ -148,7 +148,7 @@ def _tables(prediction: type[Prediction], result: Figures) -> list[Group]:
         ),
         ("too little support (threshold ∞)", number(result["infinite"])),
     ]
-    tables = [table(f"{result['sets']} against {prediction.truth_name}", ["", ""], rows)]
+    tables = [table(f"{result['sets']} against {prediction.truth_name}; ± 1.96 standard errors", ["", ""], rows)]
     names = ("gap", "chance", "worst", "worst_chance")
     gaps = [
         (kind, *(number(result[f"{name}_{kind}"]) for name in names), percent(result[f"share_{kind}"]))

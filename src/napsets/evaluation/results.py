@@ -297,7 +297,8 @@ class Comparison(Table):
     def _heading(self) -> str:
         return (
             f"{len(self)} methods on {self.nodes.size:,} nodes at alpha = {self.alpha:g}, calibrated on "
-            f"{self.data.calibration.size:,} labels{f', with {self.evidence}' if self.evidence else ''}"
+            f"{self.data.calibration.size:,} labels{f', with {self.evidence}' if self.evidence else ''}; "
+            f"± 1.96 standard errors"
         )
 
 
