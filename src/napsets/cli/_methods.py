@@ -139,7 +139,7 @@ class MethodOptions:
         return make_method(self.name, **{k: v for k, v in known.items() if k != "by" or self.by in GROUP_NAMES})
 
     def check(self, read: ReadingOptions) -> None:
-        """Refuse settings that are wrong whatever the files contain, before files are read."""
+        """Check the settings that can be wrong whatever the files contain, before files are read."""
         groups_file(self.by)
         score = make_score(self.score)
         if prediction_type(score) is read.prediction:
@@ -189,7 +189,7 @@ class ComparisonOptions:
         return list(kind_of(prediction).compared) if self.methods is None else names_of(self.methods)
 
     def settings(self, prediction: type[Prediction] = PredictionSets) -> dict[str, Any]:
-        """Return what `compare` takes."""
+        """Return the arguments of `compare`."""
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"methods": self.names(prediction)}
 
 

@@ -133,7 +133,7 @@ class ReadingOptions:
         return PredictionSets if self.task == "classification" else PredictionIntervals
 
     def refuse(self, unused: dict[str, bool]) -> None:
-        """Refuse options that only the usual task has: any that was given, of ``{flag: whether it was}``."""
+        """Raise for an option that only classification has; `unused` is ``{flag: whether it was given}``."""
         if self.prediction is not PredictionSets and any(unused.values()):
             raise typer.BadParameter(f"works without {' and '.join(unused)}", param_hint="--task")
 
@@ -208,7 +208,7 @@ DEFAULT_SCORE = "aps"
 
 
 def refuse_given(message: str, flags: Mapping[str, bool]) -> None:
-    """Refuse options that make no sense here: any that was given, of ``{flag: whether it was}``."""
+    """Raise for an option that makes no sense here; `flags` is ``{flag: whether it was given}``."""
     for flag, was_given in flags.items():
         if was_given:
             raise typer.BadParameter(message, param_hint=flag)
@@ -234,7 +234,7 @@ class InputFiles:
     evidence: Evidence = None
 
     def read(self, read: ReadingOptions, stage: Callable[[str], None], **options: Any) -> Inputs:
-        """Return what the files hold; the options are further ones of `read_inputs`."""
+        """Read the files; the options are further ones of `read_inputs`."""
         return read_inputs(
             self.edges, self.probabilities, self.labels,
             reading=read.reading, prediction=read.prediction, evidence=self.evidence, stage=stage, **options,

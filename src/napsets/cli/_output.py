@@ -43,7 +43,7 @@ _WRITTEN_TO = {"output", "store"}
 
 
 def check_inputs(options: Mapping[str, Any]) -> None:
-    """Refuse an output that is a file which the command reads, or that lies in one; also where a shell redirects."""
+    """Raise if the output is an input or lies in one; redirections of the shell count too."""
     named = [value for key, value in options.items() if isinstance(value, Path) and key not in _WRITTEN_TO]
     inputs = [_STANDARD_INPUT if str(path) == STANDARD else path for path in named]
     if options.get("by") is not None:
@@ -58,7 +58,7 @@ def check_inputs(options: Mapping[str, Any]) -> None:
 
 
 def writable_file(path: Path, suffixes: Iterable[str]) -> None:
-    """Refuse a file that may not be written, before any work is done."""
+    """Raise, before any work is done, if a file may not be written."""
     with wrong_use("--output"):
         check_output(path, suffixes)
 
@@ -146,7 +146,7 @@ class Output:
             raise typer.Exit(WARNED)
 
     def note(self, text: str) -> None:
-        """Say something worth knowing on standard error."""
+        """Print a note on standard error."""
         if not self.quiet:
             _say(self._err, f"note: {text}")
 
@@ -190,14 +190,14 @@ class Steps:
             self._last_line = monotonic()
 
     def within(self, text: str) -> None:
-        """Say what the step is at now; how far it is stays as it was."""
+        """Name the current part of the step; its progress stays."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=visible(text))
         elif self._log is not None:
             _say(self._log, f"  {text} …")
 
     def advance(self, done: int, total: int) -> None:
-        """Say how far the step is."""
+        """Show the progress of the step."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=done, total=total)
         elif self._log is not None and monotonic() - self._last_line > 10:

@@ -179,7 +179,7 @@ def predict(
 
 
 def _check(request: Request) -> None:
-    """Say which options have no effect, and refuse those that the task does not know."""
+    """Note options without an effect, and raise for those that the task does not have."""
     read, method = request.read, request.method
     request.source.files(graph_optional=method.graph_optional)
     request.run.notes([method.switched(request.context), *ignored(request.context, method.name)])

@@ -89,7 +89,7 @@ class TableFile:
             )  # fmt: skip
 
     def _remedy(self, columns: Sequence[str], missing: Sequence[str]) -> str:
-        """Return what may help where columns are missing."""
+        """Return a hint for a file that lacks columns."""
         marks = [mark for mark in (";", "\t", "|", ",", " ") if any(mark in column for column in self.columns)]
         if self.format == "csv" and len(self.columns) == 1 and marks:
             mark = "tab" if marks[0] == "\t" else shlex.quote(marks[0])
@@ -283,7 +283,7 @@ def _not_utf8(table: TableFile, part: Path) -> FileFormatError:
 
 
 def number_advice(text: str) -> str:
-    """Return how to write a text that nearly is a number; empty for any other.
+    """Return a hint for text that is almost a number; empty for any other text.
 
     Examples
     --------

@@ -216,7 +216,7 @@ def _softmax(logits: Block) -> Block:
 
 
 def _check_rows(table: TableFile, columns: list[str], ids: NodeIds, values: Block) -> None:
-    """Refuse rows that are no probabilities: say how many there are, which is the first, and what may be meant."""
+    """Raise if rows are not probabilities, with their number, the first of them and what may be meant."""
     good = _good_rows(values)
     if good.all():
         return
@@ -240,7 +240,7 @@ def _good_rows(rows: Block) -> BoolArray:
 
 
 def _remedy(bad: Block, columns: list[str]) -> str:
-    """Say what may be meant by rows that are no probabilities."""
+    """Return a hint for rows that are not probabilities, such as percentages."""
     surplus = [i for i in range(len(columns)) if len(columns) > 1]
     for rows in (bad[:64], bad):  # a few rows rule out nearly all columns
         surplus = [i for i in surplus if _good_rows(np.delete(rows, i, axis=1)).all()]

@@ -143,7 +143,7 @@ def check_output(path: AnyPath, suffixes: Iterable[str] = (), *, name: str = "ou
 
 
 def check_apart(output: AnyPath, inputs: Iterable[AnyPath], *, name: str = "output") -> None:
-    """Refuse an output that is an input, or lies inside one.
+    """Raise if an output is an input or lies inside one.
 
     What is compared are the files, once links and ``..`` are followed, and not the names: ``new/../edges.csv`` is
     ``edges.csv``, also while there is no folder ``new``.

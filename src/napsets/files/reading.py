@@ -78,7 +78,7 @@ class Reading:
         return [column if file == "sets" else self.rename.get(column, column) for column in columns]
 
     def separator_of(self, path: str | os.PathLike[str]) -> str:
-        """Return what separates the cells of a CSV file."""
+        """Return the separator of a CSV file."""
         if self.separator is not None:
             return self.separator
         return "\t" if os.fspath(path).lower().endswith((".tsv", ".tsv.gz")) else ","

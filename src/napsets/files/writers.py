@@ -45,7 +45,7 @@ CHUNK = 4 * ROW_GROUP
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a file of predictions that cannot be written, before any work is done; see `check_output`."""
+    """Raise, before any work is done, if a file of predictions cannot be written; see `check_output`."""
     format_of("output", path)
     check_output(path)
 

@@ -23,7 +23,7 @@ _MOST_NEIGHBOURS = 50
 
 
 def explain(engine: Engine, node: NodeId, slot: int, sets: PredictionSets) -> JsonObject:
-    """Return what decides the set of one node; see `Live.explain`."""
+    """Return the factors that decide the set of one node; see `Live.explain`."""
     slots, state = np.array([slot]), engine.state
     (probabilities,), (scores,) = engine.candidates(slots)
     p_values = engine.p_values(slots)[0]

@@ -321,7 +321,7 @@ class Live(Logged):
         return self._settings.directed
 
     def history(self) -> dict[str, list[float | None]]:
-        """Return how well the sets did over time, a few hundred points in columns; see `History.columns`."""
+        """Return the record of the sets over time, a few hundred points in columns; see `History.columns`."""
         with self._busy:
             return self._fold.record.pass_on(self._history).columns()
 

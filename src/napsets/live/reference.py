@@ -44,7 +44,7 @@ class Ordered(GrowingTable):
         self.values[place] = value
 
     def around(self, value: complex) -> tuple[int, int]:
-        """Return how many numbers are below a value, and how many are at most the value."""
+        """Count the numbers below a value, and those at most as large."""
         values = self.values
         return int(np.searchsorted(values, value, "left")), int(np.searchsorted(values, value, "right"))
 
@@ -175,7 +175,7 @@ class HopsAround:
         return near.up_to(scores, "left"), near.counts
 
     def rank(self, slots: IntArray, scores: FloatArray, below: IntArray, near: IntArray) -> FloatArray:
-        """Return what `ranks` returns, from what `count` returned."""
+        """Return the ranks of scores whose counts are known from `count`."""
         mass, total = self._masses(slots, scores, below, near, "left")
         return mass / (1.0 + total)
 
@@ -196,7 +196,7 @@ class HopsAround:
     def _pooled(
         self, slots: IntArray, values: FloatArray, side: Literal["left", "right"]
     ) -> tuple[IntArray, IntArray, IntArray | None, IntArray | None]:
-        """Return how many reference nodes, and how many alike, are below each value, or up to it, and in total."""
+        """Count the reference nodes, and those alike, below each value, up to it and in total."""
         known, width = self.known, values.shape[1]
         own = known.by_slot["scores"][slots][:, None]
         itself = known.by_slot["member"][slots][:, None] & ((own < values) if side == "left" else (own <= values))
@@ -212,7 +212,7 @@ class HopsAround:
         return all_below.ravel(), others, same_below.ravel(), same
 
     def _sizes(self, slots: IntArray) -> tuple[IntArray, IntArray | None]:
-        """Return how many other reference nodes there are for each node, and how many of them are alike."""
+        """Count the other reference nodes for each node, and those of them that are alike."""
         known = self.known
         own = known.by_slot["member"][slots].astype(np.int64)
         if known.by_group is None:

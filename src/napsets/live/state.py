@@ -204,7 +204,7 @@ class GrowingAdjacency:
         self._table["sizes"][slots] = 0
 
     def has(self, source: IntArray, target: IntArray) -> npt.NDArray[np.bool_]:
-        """Return which edges are there."""
+        """Return for each edge whether it is there."""
         present: npt.NDArray[np.bool_] = growing.has_edges(source, target, *self.rows)
         return present
 
@@ -269,7 +269,7 @@ def _seed_for(seed: int, use: int) -> int:
 
 
 def in_reference(seed: int, numbers: IntArray, share: float) -> npt.NDArray[np.bool_]:
-    """Return which labels belong to the reference, by the order of their arrival: a hash of (seed, number)."""
+    """Return a mask of the labels that belong to the reference, by a hash of (seed, number of arrival)."""
     reference: npt.NDArray[np.bool_] = node_uniforms(numbers, _seed_for(seed, 0)) < share
     return reference  # all of them where the share is 1: the numbers are below 1
 

@@ -141,7 +141,7 @@ def _sample(shown: Shown, limit: int) -> tuple[IntArray, BoolArray]:
 
 
 def _explainers(methods: Sequence[Calibrated]) -> list[Explainer | None]:
-    """Return what explains the evidence of each method; methods of one score share it."""
+    """Return the explanation of evidence for each method; methods of one score share it."""
     once: dict[int, Explainer | None] = {}
     for method in methods:
         if id(method.score) not in once:
@@ -161,7 +161,7 @@ def _edges(method: Calibrated) -> FloatArray:
 
 
 def _of(shown: Shown, parts: Parts, calibrated: Calibrated, seen: NodeInspection, edges: FloatArray) -> Row:
-    """Return what the page shows of one node and method."""
+    """Return the entry of the page for one node and method."""
     names = shown.names
     explained = Explained(
         seen, lambda nodes: [shown_name(name) for name in names[nodes].tolist()], shown.comparison.truth,

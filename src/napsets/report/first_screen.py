@@ -95,7 +95,7 @@ def first_screen(shown: Shown, parts: Parts, verdict: Verdict, commands: Command
 
 
 def _spread(verdict: Verdict, words: Words) -> str:
-    """Return how far the coverage of many nodes would vary with the labels, where these are few."""
+    """Return the spread of coverage over draws of labels, where these are few."""
     few = next((finding for finding in verdict.findings if finding.kind == "few labels"), None)
     if few is None:
         return ""
@@ -107,7 +107,7 @@ def _spread(verdict: Verdict, words: Words) -> str:
 
 
 def _method(verdict: Verdict, words: Words, others: int) -> str:
-    """Return which method to use, and why."""
+    """Return the recommended method and the reasons."""
     plain = named(verdict.baseline)
     simple = plain + (", the standard method, which ignores the graph" if verdict.baseline.startswith("Split ") else "")
     does = f" It uses the known {words.labels} of a {words.node}'s neighbours." if verdict.informed else ""
@@ -141,7 +141,7 @@ def _method(verdict: Verdict, words: Words, others: int) -> str:
 
 
 def _other_plain(verdict: Verdict, words: Words) -> str:
-    """Return how the other method without the graph compares: its sizes, and how far it falls short."""
+    """Return the sizes and the shortfall of the other method without the graph."""
     other = verdict.plain
     assert other is not None
     sizes = f"{verdict.prediction.size_text(other.size)} {words.labels} on average"
@@ -155,7 +155,7 @@ def _other_plain(verdict: Verdict, words: Words) -> str:
 
 
 def _weak(verdict: Verdict, words: Words) -> str:
-    """Return which classes, groups and neighbourhoods are covered too little."""
+    """Return the classes, groups and neighbourhoods that are covered too little."""
     found = [finding.numbers for finding in verdict.findings if finding.kind == "weak groups"]
     if not found:
         which = f"{words.label} or group" if words.noun == "set" else "group"
@@ -169,7 +169,7 @@ def _weak(verdict: Verdict, words: Words) -> str:
 
 
 def _weak_groups(numbers: Mapping[str, Any], words: Words) -> str:
-    """Return which groups of one grouping are covered too little."""
+    """Return the groups of one grouping that are covered too little."""
     weak, of, what = numbers["groups"], numbers["of"], numbers["what"]
     plural = {"class": words.labels, "neighbourhood": "neighbourhoods of the graph"}.get(what, f"groups by {what}")
     share = [f"{round(100 * group.coverage)} % of {group.nodes} {_count(words, group.nodes)}" for group in weak]
@@ -190,7 +190,7 @@ _KEPT = ": with those as `--labels`, and the ones that are known today as `--evi
 
 
 def _steps(verdict: Verdict, words: Words, commands: Commands) -> list[str]:
-    """Return what to do next."""
+    """Return the advice for the next step."""
     steps = []
     if verdict.withdrawn:
         steps.append(
@@ -211,7 +211,7 @@ def _steps(verdict: Verdict, words: Words, commands: Commands) -> list[str]:
 
 
 def _for_weak(finding: Finding, words: Words, commands: Commands) -> str:
-    """Return what to do about weak classes or groups, with what thresholds per group gave when tried."""
+    """Return the advice for weak classes or groups, with the result of trying thresholds per group."""
     numbers, trial = finding.numbers, finding.numbers.get("trial")
     each = words.label if numbers["what"] == "class" else "group"
     one = len(numbers["groups"]) == 1

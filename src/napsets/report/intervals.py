@@ -22,7 +22,7 @@ FORM = ".3~g"
 
 
 def interval_parts(shown: Shown, names: Sequence[str] | None) -> Parts:
-    """Return what a page shows of intervals."""
+    """Return the parts of a page that are about intervals."""
     if names is not None:
         raise InvalidInputError(f"`class_names` must be left out of a page about intervals; got {len(names)} names")
     comparison, titles, words = shown.comparison, shown.titles, shown.words

@@ -333,7 +333,7 @@ def shown_methods(comparison: Comparison) -> list[ShownMethod]:
 
 
 def node_names(comparison: Comparison, ids: ArrayLike | None) -> npt.NDArray[Any]:
-    """Return what the nodes are called on the page."""
+    """Return the names of the nodes on the page."""
     graph = comparison.graph
     names = comparison.ids if ids is None else np.asarray(ids)
     if names is None:
@@ -344,7 +344,7 @@ def node_names(comparison: Comparison, ids: ArrayLike | None) -> npt.NDArray[Any
 
 
 def facts_of(comparison: Comparison, dataset: str | None, model: str | None, classes: int) -> list[tuple[str, str]]:
-    """Return what was done, on what."""
+    """Return the data, model and settings behind the page."""
     graph, hops = comparison.graph, comparison.hops
     edges = graph.num_edges if graph.directed else graph.num_edges // 2
     facts = [

@@ -59,7 +59,7 @@ class Shown:
         return self.comparison.results[self.taken].prediction
 
     def covered(self) -> list[BoolArray]:
-        """Return which judged nodes each method covers."""
+        """Return the judged nodes that each method covers, as masks."""
         return [result.prediction.contains_own(self.truth) for result in self.comparison]
 
 

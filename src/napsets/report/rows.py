@@ -211,7 +211,7 @@ def neighbourhood_rows(
 def set_size_rows(
     titles: Sequence[str], comparison: Comparison, covered: Sequence[BoolArray], num_classes: int
 ) -> list[Row]:
-    """Return how many sets of each method have each size, and how many of these contain the truth."""
+    """Count the sets of each size for each method, and those of them that contain the truth."""
     rows = []
     for title, result, hits in zip(titles, comparison, covered, strict=True):
         for size in range(num_classes + 1):

@@ -32,7 +32,7 @@ LEAST_NODES = 10
 
 
 def set_parts(shown: Shown, classes: list[str]) -> Parts:
-    """Return what a page shows of sets."""
+    """Return the parts of a page that are about sets."""
     comparison, titles, words, covered = shown.comparison, shown.titles, shown.words, shown.covered()
     target = 1.0 - comparison.alpha
     by_class = [coverage_by_class(result.prediction, comparison.truth) for result in comparison]
@@ -126,7 +126,7 @@ def set_parts(shown: Shown, classes: list[str]) -> Parts:
 
 
 def class_names_of(names: Sequence[str] | None, count: int) -> list[str]:
-    """Return what the classes are called on the page."""
+    """Return the names of the classes on the page."""
     if names is None:
         return [f"class {y}" for y in range(count)]
     if len(names) != count:

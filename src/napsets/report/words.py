@@ -132,7 +132,7 @@ def plural(word: str) -> str:
 
 
 def sizes_text(sizes: np.ndarray, words: Words) -> str:
-    """Return how large most sets are, and how many are larger.
+    """Return a sentence on the size of most sets and the share of larger ones.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def number(value: float, digits: int = 2) -> str:
 
 
 def cell(value: object) -> str:
-    """Return what stands in a cell of a user's own table."""
+    """Return the text of a cell in a user's own table."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

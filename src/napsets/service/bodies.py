@@ -151,7 +151,7 @@ class Failure(BaseModel):
 
 
 def sentence_of(where: tuple[int | str, ...], message: str, value: object) -> str:
-    """Return what is wrong with a part of a request."""
+    """Return a sentence on what is wrong with a part of a request."""
     if len(where) > 1 and where[-1] in ("int", "str"):  # which of the two it was tried as
         return f"`{'.'.join(map(str, where[:-1]))}` must be an integer or a text; got {shown(value)}"
     return f"`{'.'.join(map(str, where)) or 'body'}`: {message}; got {shown(value)}"

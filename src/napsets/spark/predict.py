@@ -113,7 +113,7 @@ def predict(spark: SparkSession, tables: Mapping[str, Any], request: Request) ->
 
 
 def check_request(method: Any, alpha: float, plan: str, reading: Reading, p_values: Any) -> Request:
-    """Return what is asked of Spark, or raise where a plan does not know it."""
+    """Return the request to Spark, or raise if the plan cannot serve it."""
     request = Request(spark_method(method), check_alpha(alpha), reading, p_values, plan)
     if choose("plan", plan, {name: name for name in get_args(Plan)}) == "joins":
         check_joins(request.method, p_values, reading)
