@@ -239,7 +239,7 @@ def test_what_was_only_tried_is_not_kept(world: dict[str, Any]) -> None:
 
 
 def test_the_table_says_what_its_errors_are(ring_comparison: Comparison) -> None:
-    heading, _, first = str(ring_comparison).splitlines()[:3]
-    assert heading.endswith("; ± 1.96 standard errors")
+    _, head, first = str(ring_comparison).splitlines()[:3]
+    assert "coverage ± 1.96 se" in head
     result = ring_comparison.baseline
     assert f"{result.coverage:.3f} ± {1.96 * result.coverage_se:.3f}" in first

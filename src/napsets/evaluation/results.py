@@ -270,7 +270,7 @@ class Comparison(Table):
         """Return the cells of the table, with gaps where there are groups and the number of nodes without support."""
         over = [name for name, gap in self.baseline.gaps.items() if np.isfinite(gap.gap)][:2]
         lost = any(result.infinite for result in self)
-        head = ["method", "coverage", "size", *(f"gap {name}" for name in over), *["no support"] * lost]
+        head = ["method", "coverage ± 1.96 se", "size", *(f"gap {name}" for name in over), *["no support"] * lost]
         best = self.best.name
         rows = [
             [
@@ -297,8 +297,7 @@ class Comparison(Table):
     def _heading(self) -> str:
         return (
             f"{len(self)} methods on {self.nodes.size:,} nodes at alpha = {self.alpha:g}, calibrated on "
-            f"{self.data.calibration.size:,} labels{f', with {self.evidence}' if self.evidence else ''}; "
-            f"± 1.96 standard errors"
+            f"{self.data.calibration.size:,} labels{f', with {self.evidence}' if self.evidence else ''}"
         )
 
 
